@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import podium
 from podium.brain import Brain, Fact
-from podium.brain.files import import_facts
+from podium.brain.review import import_facts
 from podium.settings import BrainOptions, Settings
 
 GOAL_MS = 50.0

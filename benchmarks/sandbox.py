@@ -20,8 +20,8 @@ from statistics import median
 from podium.engine.process import run_process
 from podium.errors import SandboxUnavailableError
 from podium.settings import SandboxOptions, Settings
-from podium.tools.sandbox.opening import open_sandbox
 from podium.tools.sandbox.sandbox import Sandbox
+from podium.tools.sandbox.selection import open_sandbox
 
 TESTS = (
     "import pytest\n\n@pytest.mark.parametrize('n', range(50))\ndef test_it(n):\n    assert n * 2 == n + n\n"

@@ -24,7 +24,7 @@ import podium
 from benchmarks.brain import GOAL_MS, REQUEST, made_up, new_facts
 from podium.agents.ask import Run
 from podium.brain import Brain
-from podium.brain.files import import_facts
+from podium.brain.review import import_facts
 from podium.engine.events import Charge
 from podium.settings import BrainOptions, Settings
 from podium.workflows.studio.context import CanonPort, Denial, NewFact, Recalled

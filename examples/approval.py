@@ -1,4 +1,4 @@
-"""A human approval: draft, ask a person, revise until they are content.
+"""A human approval: draft, ask a person, revise until they approve.
 
 podium run examples/approval.py "an invitation to the summer party"
 podium answer last "shorter, please"
@@ -14,7 +14,7 @@ MAX_REVISIONS = 5
 
 @podium.workflow
 async def approval(run: podium.Run, request: str) -> str | podium.Partial:
-    """The run waits for its person for as long as it takes, also while no process is running."""
+    """Draft a message and revise it until a person approves. The run can wait without a running process."""
     draft = await run.ask(writer, "draft", prompt="Write: {{ request }}", request=request)
     for round_number in range(1, MAX_REVISIONS + 1):
         answer = await run.wait_for(

@@ -12,7 +12,7 @@ editor = podium.Agent("editor", instructions="You tighten prose without changing
 
 @podium.workflow
 async def chain(run: podium.Run, request: str) -> str:
-    """Three agents, one after the other; each sees what the one before made."""
+    """Run three agents one after the other; each reads the result of the one before."""
     notes = await run.ask(researcher, "research", prompt="Collect notes on: {{ topic }}", topic=request)
     draft = await run.ask(
         writer, "draft", prompt="Write an article from these notes:\n{{ notes }}", notes=notes

@@ -1,4 +1,4 @@
-"""A fan-out with a gate: several writers pitch side by side, a judge grades, weak pitches are dropped.
+"""A fan-out with a gate: several writers pitch in parallel, a judge grades, weak pitches are dropped.
 
 podium run examples/fanout.py "a podcast about rivers" --writers 4 --threshold 70
 """
@@ -13,21 +13,21 @@ ANGLES = ("bold", "practical", "playful", "frugal", "slow", "surprising")
 
 
 class Pitch(msgspec.Struct):
-    """What a writer proposes."""
+    """A writer's proposal."""
 
     title: str
     idea: str
 
 
 class Grade(msgspec.Struct):
-    """What the judge thinks of it."""
+    """The judge's grade of a pitch."""
 
     score: Annotated[int, msgspec.Meta(ge=0, le=100)]
     reason: str
 
 
 class Graded(msgspec.Struct):
-    """A pitch with its grade: what a branch returns."""
+    """A pitch with its grade, the result of a branch."""
 
     angle: str
     title: str
@@ -37,7 +37,7 @@ class Graded(msgspec.Struct):
 
 
 class Pitched(podium.EventData, frozen=True, kw_only=True):
-    """A pitch was graded. Declared by the workflow, shown live, kept in the log."""
+    """Emitted when a pitch was graded; shown live and stored in the log."""
 
     type = "fanout.pitched"
     title: str
@@ -52,7 +52,7 @@ judge = podium.Agent("judge", instructions="You grade pitches from 0 to 100 and 
 async def fanout(
     run: podium.Run, request: str, *, writers: int = 3, threshold: int = 70
 ) -> podium.Outcome | podium.Partial:
-    """Pitch in parallel, grade each pitch, drop the weak ones, and let the judge recommend."""
+    """Pitch in parallel, grade each pitch, drop the weak ones, and let the judge recommend one."""
     angles = [ANGLES[n % len(ANGLES)] for n in range(writers)]
     branches = await run.gather(
         {angle: pitch(run, request, angle, threshold) for angle in dict.fromkeys(angles)}
@@ -68,30 +68,38 @@ async def fanout(
         )
     async with run.closing():
         advice = await run.ask(
-            judge, "recommend", prompt="Request: {{ request }}\nRecommend one: {{ titles | join('; ') }}",
-            request=request, titles=[row.title for row in passed],
-        )  # fmt: skip
+            judge,
+            "recommend",
+            prompt="Request: {{ request }}\nRecommend one: {{ titles | join('; ') }}",
+            request=request,
+            titles=[row.title for row in passed],
+        )
     document = written(request, advice, passed, len(graded) - len(passed))
     await run.artifact("pitches.md", document, "text/markdown")
     return podium.Outcome(output=document, quality=passed[0].score)
 
 
 async def pitch(run: podium.Run, request: str, angle: str, threshold: int) -> Graded:
-    """One branch: write a pitch, have it graded, tell the result."""
+    """Run one branch: write a pitch, let it be graded, emit the grade."""
     writer = podium.Agent(f"{angle} writer", role="writer", instructions=f"You pitch one {angle} idea.")
     made = await run.ask(
         writer, "pitch", prompt="Request: {{ request }}\nPitch one idea.", request=request, returns=Pitch
     )
     grade = await run.ask(
-        judge, "grade", prompt="Request: {{ request }}\nGrade: {{ title }}. {{ idea }}",
-        request=request, title=made.title, idea=made.idea, returns=Grade,
-    )  # fmt: skip
+        judge,
+        "grade",
+        prompt="Request: {{ request }}\nGrade: {{ title }}. {{ idea }}",
+        request=request,
+        title=made.title,
+        idea=made.idea,
+        returns=Grade,
+    )
     run.emit(Pitched(title=made.title, score=grade.score, passed=grade.score >= threshold))
     return Graded(angle, made.title, made.idea, grade.score, grade.reason)
 
 
 def written(request: str, advice: str, passed: list[Graded], dropped: int) -> str:
-    """The deliverable, as Markdown."""
+    """Return the deliverable as Markdown."""
     rows = "\n".join(f"| {row.score} | {row.title} | {' '.join(row.idea.split())} |" for row in passed)
     return (
         f"# Pitches for: {request}\n\n{advice}\n\n| score | pitch | idea |\n|---|---|---|\n{rows}\n\n"
@@ -99,7 +107,7 @@ def written(request: str, advice: str, passed: list[Graded], dropped: int) -> st
     )
 
 
-# ── what the offline rehearsal model says in the place of a real one ──
+# ── replies of the offline rehearsal model ──
 
 
 @podium.rehearses("fanout", "pitch")

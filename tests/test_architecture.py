@@ -1,4 +1,4 @@
-"""The house rules, as tests: layers, imports, sizes, names, and what may be loaded when."""
+"""Tests of the rules for the code: layers, imports, sizes, public names, and lazy imports."""
 
 from __future__ import annotations
 
@@ -23,17 +23,23 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "podium"
 FILES = sorted(PACKAGE.rglob("*.py"))
 
-ROOMS = (
-    "errors", "settings", "engine", "stores", "models", "agents", "tools", "brain",
+PACKAGES = (
+    "dimensions", "errors", "settings", "engine", "stores", "models", "agents", "tools", "brain",
     "report", "tracing", "workflows", "api", "cluster", "server", "cli",
 )  # fmt: skip
-"""A file imports only from its own room and from rooms before it."""
+"""A file imports only from its own package and from packages before it."""
 
-LIGHT_ROOMS = {"errors", "settings", "engine", "stores"}
+LIGHT_PACKAGES = {"dimensions", "errors", "settings", "engine", "stores"}
 HEAVY = {"pydantic", "pydantic_ai", "jinja2", "rich", "nh3", "markdown_it", "fastapi", "starlette", "mcp"}
-"""Never imported by the light rooms."""
+"""Never imported by the light packages."""
 
 LAZY = {
+    (
+        "agents/agent.py",
+        "podium.agents.tools",
+    ): "few agents are tools; pydantic is slow to import",
+    ("agents/tools.py", "podium.models.json_schema"): "only tools of other programs come with a JSON schema",
+    ("api/control.py", "podium.models.json_schema"): "few answers carry data",
     ("models/registry.py", "podium.models.providers.hosted"): "hosted models take a second to import",
     ("brain/semantic_search.py", "podium.models.providers.embeddings"): "hosted ones take a second to import",
     ("models/registry.py", "podium.models.prices"): "the tables are read only for models that are in them",
@@ -41,11 +47,14 @@ LAZY = {
         "cli/commands/models.py",
         "podium.api",
     ): "only `models test` makes a call, in a run of its own",
-    ("api/launch.py", "podium.tracing.follow"): "nothing of tracing is loaded when it is off",
-    ("tracing/collector.py", "podium.tracing.sdk"): "OpenTelemetry is an extra, and slow to import",
+    ("api/launch.py", "podium.tracing.export"): "nothing of tracing is loaded when it is off",
+    ("tracing/export.py", "podium.tracing.sdk"): "OpenTelemetry is an extra, and slow to import",
     ("tools/toolbox.py", "podium.tools.web"): "an extra, and slow to import",
     ("tools/toolbox.py", "podium.tools.mcp.connection"): "an extra, and slow to import",
-    ("tools/documents/child.py", "podium.tools.documents.pdf"): "an extra, and slow to import",
+    ("tools/toolbox.py", "podium.tools.toolsets"): "pydantic is slow to import",
+    ("tools/toolsets.py", "podium.tools.mcp.live_call"): "an extra, and slow to import",
+    ("tools/documents/child.py", "pypdf"): "an extra, and slow to import",
+    ("tools/documents/child.py", "pypdf.errors"): "an extra, and slow to import",
     ("tools/documents/child.py", "podium.tools.documents.html"): "an extra, and slow to import",
     ("tools/documents/html.py", "trafilatura"): "slow to import, and few pages need it",
     ("tools/sources/providers.py", "podium.tools.sources.online"): "an extra, and slow to import",
@@ -56,10 +65,10 @@ LAZY = {
     ("cli/card.py", "podium.cli.markdown"): "the Markdown parser is slow to import, and most print none",
     ("cli/main.py", "podium.cli.commands.run"): "a workflow's own flags are read only when one is run",
     ("cli/flags.py", "podium.engine.budget"): "the quick commands have no budget to import",
-    ("cli/flags.py", "podium.cli.opening"): "only shell completion opens a store here",
+    ("cli/flags.py", "podium.cli.store"): "only shell completion opens a store here",
     ("cli/commands/report.py", "podium.report.markdown"): "each format loads only its own renderer",
     ("cli/commands/report.py", "podium.report.html"): "each format loads only its own renderer",
-    ("cli/commands/serve.py", "podium.server.serving"): "an extra, and slow to import",
+    ("cli/commands/serve.py", "podium.server.http_server"): "an extra, and slow to import",
     ("cli/commands/worker.py", "podium.cluster.worker"): "an extra, and slow to import",
     ("cli/commands/worker.py", "podium.cluster.health"): "an extra, and slow to import",
     ("cluster/fleet.py", "croniter"): "an extra, and only a schedule needs it",
@@ -76,11 +85,12 @@ SLOW_TO_IMPORT = (
 """Not loaded by `import podium`, `podium --help` or `podium runs`."""
 
 PUBLIC = (
-    "Agent", "Budget", "BudgetExhaustedError", "Call", "Charge", "Event", "EventData", "Failed",
-    "InvalidReplyError", "ModelFailedError", "Ok", "Outcome", "Partial", "PodiumError", "Process", "Retry",
-    "Run", "RunHandle", "RunResult", "RunState", "Settings", "StepFailedError", "Workflow", "__version__",
-    "answer", "cancel", "fork", "open_store", "rehearses", "replay", "resume", "run", "run_process", "start",
-    "workflow",
+    "Agent", "Budget", "BudgetExhaustedError", "Call", "Charge", "Event", "EventData", "Failed", "File",
+    "InvalidReplyError", "Message", "ModelFailedError", "Ok", "Outcome", "Partial", "PodiumError",
+    "Process", "Retry", "Run", "RunHandle", "RunResult", "RunState", "Settings", "StepFailedError",
+    "StopRun", "Thread", "Tool", "ToolCall", "ToolContext", "Workflow", "__version__", "answer",
+    "cancel", "files", "fork", "mcp", "open_store", "rehearses", "replay", "resume", "run", "run_process",
+    "start", "tool", "web", "workflow",
 )  # fmt: skip
 """What users may rely on. A change here is a change for them: it belongs into the changelog."""
 
@@ -92,8 +102,8 @@ def relative(path: Path) -> str:
     return path.relative_to(PACKAGE).as_posix()
 
 
-def room(path: Path) -> str:
-    """The room of a file: the folder or, for a file at the top, its name."""
+def package_of(path: Path) -> str:
+    """The package of a file: the folder or, for a file at the top, its name."""
     return relative(path).split("/")[0].removesuffix(".py")
 
 
@@ -128,8 +138,8 @@ def parse(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
 
 
-def rooms_imported(path: Path) -> set[str]:
-    """The rooms that a file imports from; `from podium import errors` counts as errors."""
+def packages_imported(path: Path) -> set[str]:
+    """The packages that a file imports from; `from podium import errors` counts as errors."""
     found: set[str] = set()
     for node, module in imports(parse(path)):
         if module == "podium" and isinstance(node, ast.ImportFrom):
@@ -142,23 +152,22 @@ def rooms_imported(path: Path) -> set[str]:
 # ── layers ───────────────────────────────────────────────────────────────────────────────────────
 
 INNER = [path for path in FILES if path.parent != PACKAGE or path.stem not in {"__init__", "__main__"}]
-"""All files but the front door, which opens on every room."""
+"""All files except `podium/__init__.py` and `__main__.py`, which may import every package."""
 
 
-def test_every_file_is_in_a_known_room() -> None:
-    """A new room is named in ROOMS, at its place in the order."""
-    assert [relative(path) for path in INNER if room(path) not in ROOMS] == []
+def test_every_file_is_in_a_known_package() -> None:
+    """A new package is named in PACKAGES, at its place in the order."""
+    assert [relative(path) for path in INNER if package_of(path) not in PACKAGES] == []
 
 
-def test_files_import_only_from_their_own_room_and_rooms_above() -> None:
-    found = {
-        relative(path): rooms_imported(path) - set(ROOMS[: ROOMS.index(room(path)) + 1]) for path in INNER
-    }
-    assert {name: rooms for name, rooms in found.items() if rooms} == {}
+def test_files_import_only_from_their_own_package_and_packages_below() -> None:
+    allowed = {name: set(PACKAGES[: nth + 1]) for nth, name in enumerate(PACKAGES)}
+    above = {relative(path): packages_imported(path) - allowed[package_of(path)] for path in INNER}
+    assert {name: packages for name, packages in above.items() if packages} == {}
 
 
-def test_the_light_rooms_import_nothing_heavy() -> None:
-    light = [path for path in INNER if room(path) in LIGHT_ROOMS]
+def test_the_light_packages_import_nothing_heavy() -> None:
+    light = [path for path in INNER if package_of(path) in LIGHT_PACKAGES]
     found = {
         relative(path): HEAVY & {module.split(".")[0] for _, module in imports(parse(path))} for path in light
     }
@@ -207,6 +216,16 @@ def test_files_and_functions_are_of_readable_size() -> None:
 
 def test_every_file_has_a_docstring() -> None:
     assert [relative(path) for path in FILES if not ast.get_docstring(parse(path))] == []
+
+
+NAMED = re.compile(r"`((?:[a-z_]+/)+[a-z_]+\.(?:py|tsx?|css))`")
+
+
+def test_the_architecture_page_names_only_files_that_exist() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    files = NAMED.findall(page)
+    assert len(files) > 40
+    assert [name for name in files if not (PACKAGE / name).exists() and not (ROOT / name).exists()] == []
 
 
 # ── what is public, and what is loaded ───────────────────────────────────────────────────────────

@@ -47,6 +47,7 @@ def test_the_workloads_have_the_agreed_sizes() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workload", WORKLOADS)
 async def test_a_workload_makes_exactly_its_calls_beside_its_baselines(workload: str, tmp_path: Path) -> None:
     found = await measure("steps", workload, 0.0, TINY, tmp_path, seconds=60)
@@ -79,12 +80,12 @@ def test_a_word_that_was_once_too_late_has_missed_its_goal() -> None:
     """And what it takes is told in round trips of the same round."""
     slow = Reached("temporal", "a cancel", [5.0, 5.0, 990.0], [10.0, 30.0, 1000.0], [1.0, 10.0, 2.0])
     quick = Reached("procrastinate", "a cancel", [5.0], [999.9], [3.0])
-    told = render_reach([quick, slow]).splitlines()
-    assert told[2:4] == [
+    shown = render_reach([quick, slow]).splitlines()
+    assert shown[2:4] == [
         "| procrastinate | a cancel | 5 | 5 | 1000 | 1000 | 333 | met |",
         "| temporal | a cancel | 5 | 990 | 30 | 1000 | 10 | missed |",
     ]
-    assert told[-1] == "A bare round trip: 2.50 ms in the median, 10.00 at most."
+    assert shown[-1] == "A bare round trip: 2.50 ms in the median, 10.00 at most."
 
 
 async def test_questions_over_http_are_one_request_each_whoever_asks(tmp_path: Path) -> None:
@@ -158,7 +159,7 @@ def test_the_report_judges_goals_and_names_what_failed() -> None:
     assert "- langgraph: no such package" in text
 
 
-def test_the_file_system_of_a_folder_is_told(tmp_path: Path) -> None:
+def test_the_file_system_of_a_folder_is_reported(tmp_path: Path) -> None:
     assert file_system(Path("/proc")) in {"proc", "unknown"}
     assert file_system(tmp_path)
 
@@ -206,8 +207,8 @@ async def test_indexing_html_is_measured_beside_a_plain_loop(tmp_path: Path) -> 
     assert max(sizes) < 25_000
     found = await measure_html(docs, tmp_path)
     assert found.documents == 12
-    told = render_html(found).splitlines()
-    assert [line.split()[0] for line in told[1:3]] == ["plain", "podium"]
+    shown = render_html(found).splitlines()
+    assert [line.split()[0] for line in shown[1:3]] == ["plain", "podium"]
     assert min(found.plain.clock, found.podium.clock, found.podium.busy) > 0
 
 
@@ -221,7 +222,7 @@ async def test_ways_of_finding_are_compared(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("cost", "told"),
+    ("cost", "shown"),
     [
         (Costs(10_000, 300.0, 400.0, 10.0, 49.9, 9.0, 2_000.0), "met"),
         (Costs(10_000, 299.9, 400.0, 10.0, 49.9, 9.0, 2_000.0), "missed"),
@@ -229,5 +230,5 @@ async def test_ways_of_finding_are_compared(tmp_path: Path) -> None:
         (Costs(1_000, 10.0, 400.0, 99.0, 99.0, 9.0, 2_000.0), ""),
     ],
 )
-def test_a_corpus_has_goals_at_ten_thousand_documents(cost: Costs, told: str) -> None:
-    assert goals(cost) == told
+def test_a_corpus_has_goals_at_ten_thousand_documents(cost: Costs, shown: str) -> None:
+    assert goals(cost) == shown

@@ -269,7 +269,7 @@ def test_no_command_in_the_image_answers_that_something_is_not_installed() -> No
 
 def test_the_guide_names_extras_that_exist() -> None:
     guide = (ROOT / "docs" / "scale.md").read_text()
-    sentence = re.search(r"installation with the extras ([^:.]*)", guide)
+    sentence = re.search(r"installation with the extras\s+([^:.]*)", guide)
     assert sentence is not None
     assert with_inner(set(re.findall(r"`([a-z]+)`", sentence[1]))) <= image_extras()
 

@@ -10,15 +10,16 @@ import contextlib
 import doctest
 import os
 import re
+import shlex
 import shutil
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from podium.settings import Settings
+from tests import warm
 
 ROOT = Path(__file__).parents[1]
 PAGES = ["README.md", *(f"docs/{page.name}" for page in sorted((ROOT / "docs").glob("*.md")))]
@@ -65,6 +66,19 @@ def end_servers(folder: Path) -> None:
             os.kill(int(file.read_text()), signal.SIGKILL)
 
 
+def program(command: str) -> list[str] | None:
+    """The words of a command that needs no shell: a forked process is enough for it."""
+    lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    first, *words = list(lexer)
+    if set("$`*~\\") & set(command) or any(set(word) <= set("();<>|&") for word in words):
+        return None
+    if first == "podium":
+        return [sys.executable, "-m", "podium", *words]
+    return [sys.executable, *words] if first == "python" and words[0].endswith(".py") else None
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
 def test_the_commands_of_a_page_print_what_it_says(
     page: str, tmp_path: Path, request: pytest.FixtureRequest
@@ -78,6 +92,8 @@ def test_the_commands_of_a_page_print_what_it_says(
         "PODIUM_STORE": str(tmp_path / "podium.sqlite"),
         "COLUMNS": "120",
         "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
+        # A pytest of a page would otherwise delete the folders of earlier test runs, which can take minutes.
+        "PYTEST_DEBUG_TEMPROOT": str(tmp_path),
     }
     if "DATABASE_URL" in (ROOT / page).read_text():
         env["DATABASE_URL"] = request.getfixturevalue("pg_server").new_database()
@@ -86,15 +102,8 @@ def test_the_commands_of_a_page_print_what_it_says(
     shown = [pair for pair in commands(page) if not pair[0].startswith("make ")]
     assert shown, "a page without a single command"
     for command, expected in shown:
-        done = subprocess.run(
-            ["bash", "-c", command],
-            cwd=tmp_path,
-            env=env,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        words = program(command) if page != "README.md" else None
+        done = warm.run(words or ["bash", "-c", command], cwd=tmp_path, env=env, text=True, timeout=60)
         assert "Traceback" not in done.stderr, done.stderr
         matches = checker.check_output(expected, done.stdout, OPTIONS) if expected.strip() else True
         assert matches, f"{page}: $ {command}\nexpected:\n{expected}\ngot:\n{done.stdout}\n{done.stderr}"
@@ -109,23 +118,12 @@ def test_the_workflows_of_a_page_run(page: str, tmp_path: Path) -> None:
     ]
     assert names
     for name in names:
-        done = subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                "podium",
-                "run",
-                name,
-                "a quiet harbour",
-                "--model",
-                "rehearsal",
-                "--json",
-            ],
+        words = ["run", name, "a quiet harbour", "--model", "rehearsal", "--json"]
+        done = warm.run(
+            [sys.executable, "-m", "podium", *words],
             cwd=tmp_path,
             env={**os.environ, "PODIUM_STORE": str(tmp_path / "podium.sqlite"), "HOME": str(tmp_path)},
-            capture_output=True,
             text=True,
             timeout=60,
-            check=False,
         )
         assert done.returncode in {0, 5}, f"{name}: {done.stdout}\n{done.stderr}"

@@ -1,4 +1,4 @@
-"""The three example workflows, run as a user runs them."""
+"""The example workflows, run as a user runs them."""
 
 from __future__ import annotations
 
@@ -92,6 +92,23 @@ async def test_the_rehearsal_of_every_example_mentions_the_request(tmp_path: Pat
         result = await run(example, "Repair an old wooden boat", tmp_path / "s.sqlite", model="rehearsal")
         assert result.rehearsal, example
         assert result.status in {"completed", "waiting"}, result.error
-        told = str(result.output) + "".join(asked.question for asked in result.questions.values())
-        assert "boat" in told.lower() or "wooden" in told.lower(), (example, told)
-        assert "rehearsal" in told.lower()
+        shown = str(result.output) + "".join(asked.question for asked in result.questions.values())
+        assert "boat" in shown.lower() or "wooden" in shown.lower(), (example, shown)
+        assert "rehearsal" in shown.lower()
+
+
+async def test_the_travel_agent_books_what_a_person_approves(tmp_path: Path) -> None:
+    async def model(call: Any) -> Any:
+        results = [message.text for message in call.messages if message.role == "tool"]
+        if not results:
+            return [podium.ToolCall("find_flights", {"city": "Lisbon"})]
+        if len(results) == 1:
+            return [podium.ToolCall("book", {"flight": results[0][2:5], "seats": 2})]
+        return results[1]
+
+    store = tmp_path / "s.sqlite"
+    waiting = await run("travel.py", "two seats", store, model=model)
+    assert waiting.status == "waiting"
+    await podium.answer(waiting.run_id, "approve", store=str(store), settings=SETTINGS)
+    handle = await podium.resume(waiting.run_id, store=str(store), settings=SETTINGS, model=model)
+    assert (await handle.result()).output == "2 seats on LH1 for 240 EUR"

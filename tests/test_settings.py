@@ -15,7 +15,6 @@ from podium.settings import (
     Settings,
     parse_duration,
     parse_size,
-    provider_keys,
     store_url,
     variable,
 )
@@ -65,11 +64,11 @@ def test_a_user_file_that_was_named_must_be_there(tmp_path: Path) -> None:
 
 def test_a_file_that_cannot_be_looked_at_is_named(tmp_path: Path) -> None:
     endless = tmp_path / ("x" * 300) / "podium.toml"
-    with pytest.raises(SettingsError, match="cannot be looked at: File name too long"):
+    with pytest.raises(SettingsError, match="cannot be accessed: File name too long"):
         Settings.load(tmp_path, {"PODIUM_CONFIG": str(endless)})
 
 
-def test_what_is_allowed_is_told_whole(tmp_path: Path) -> None:
+def test_what_is_allowed_is_reported_whole(tmp_path: Path) -> None:
     with pytest.raises(
         SettingsError, match=r"--concurrency must be a whole number from 1 to 10,000, not 99999"
     ):
@@ -211,7 +210,6 @@ def test_secrets_are_the_long_values_of_secret_names_longest_first() -> None:
         "TOKENIZERS_PARALLELISM": "false-is-not-a-secret",
     }
     assert Settings().secrets(variables) == ["ghp_0123456789abcdef", "aws-secret-value", "sk-0123456789"]
-    assert provider_keys(variables) == ["OPENAI_API_KEY", "AWS_SECRET_ACCESS_KEY"]
 
 
 def test_a_profile_may_name_the_models_that_take_over(project: Path, tmp_path: Path) -> None:
@@ -228,14 +226,14 @@ def test_own_prices_and_the_limits_of_providers(project: Path, tmp_path: Path) -
         '[prices."openai:gpt-x"]\ninput = 2.5\noutput = 10\n[providers.openai]\nrequests_per_minute = 60\n'
     )
     (project / "podium.toml").write_text(
-        'retry_wait = "200ms"\npause_grace = "1m"\n'
+        'retry_wait = "200ms"\npause_grace = "1m"\nlock_timeout = "5s"\n'
         '[providers.ollama]\nbase_url = "http://127.0.0.1:9/v1"\noutput = "tool"\n'
     )
     settings = Settings.load(project, env(tmp_path))
     assert settings.prices["openai:gpt-x"] == OwnPrice(input=2.5, output=10)
     assert settings.providers["openai"].requests_per_minute == 60
     assert settings.providers["ollama"].output == "tool"
-    assert (settings.retry_wait, settings.pause_grace) == (0.2, 60)
+    assert (settings.retry_wait, settings.pause_grace, settings.lock_timeout) == (0.2, 60, 5)
 
 
 @pytest.mark.parametrize("text", ["[profiles]\nfast = [1]\n", "prices = 3\n", 'providers = "ollama"\n'])
@@ -281,7 +279,7 @@ def test_mcp_servers_merge_over_the_sources_and_paths_count_from_their_file(
 
 
 @pytest.mark.parametrize(
-    ("text", "told", "hint"),
+    ("text", "message", "hint"),
     [
         ('[mcp.a]\ncomand = "x"\n', "`comand` is not a setting", "Did you mean `command`?"),
         ('[mcp.a]\ncommand = "x"\nzzz = 1\n', "`zzz` is not a setting", "Valid keys: command, args"),
@@ -296,12 +294,12 @@ def test_mcp_servers_merge_over_the_sources_and_paths_count_from_their_file(
     ],
 )  # fmt: skip
 def test_a_wrong_mcp_server_is_refused(
-    text: str, told: str, hint: str, project: Path, tmp_path: Path
+    text: str, message: str, hint: str, project: Path, tmp_path: Path
 ) -> None:
     (project / "podium.toml").write_text(text)
     with pytest.raises(SettingsError) as caught:
         Settings.load(project, env(tmp_path))
-    assert told in str(caught.value)
+    assert message in str(caught.value)
     assert str(project / "podium.toml") in str(caught.value)
     assert hint in caught.value.hint
 
@@ -324,14 +322,16 @@ def test_secrets_of_mcp_servers_are_known() -> None:
         },
         env={"GITHUB_TOKEN": "literal-token", "TOKEN": "${FAR_PAT}", "MODE": "production", "DIR": "${HOME}"},
     )
-    found = Settings(mcp={"far": server}).secrets({"FAR_PAT": "value-of-pat", "HOME": "/some/where/at/home"})
-    assert set(found) == {"value-of-pat", "literal-key", "literal-token"}
+    secrets = Settings(mcp={"far": server}).secrets(
+        {"FAR_PAT": "value-of-pat", "HOME": "/some/where/at/home"}
+    )
+    assert set(secrets) == {"value-of-pat", "literal-key", "literal-token"}
 
 
 def test_keys_are_looked_for_under_their_own_names() -> None:
-    given = {"B": " two ", "C": "three"}
-    assert variable("A", "B", "C", env=given) == "two"
-    assert variable("A", env=given) == ""
+    variables = {"B": " two ", "C": "three"}
+    assert variable("A", "B", "C", env=variables) == "two"
+    assert variable("A", env=variables) == ""
 
 
 def test_the_file_of_an_embedding_function_counts_from_the_settings_file(tmp_path: Path) -> None:
@@ -378,7 +378,7 @@ def test_a_home_is_put_in_and_an_unknown_one_stays(tmp_path: Path, monkeypatch: 
     ("name", "why"),
     [("x" * 300, "File name too long"), ("a\0b", "null byte"), ("loop/file", "symbolic links")],
 )
-def test_a_path_of_which_nothing_can_be_told_is_refused(
+def test_a_path_of_which_nothing_can_be_reported_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, why: str
 ) -> None:
     monkeypatch.chdir(tmp_path)

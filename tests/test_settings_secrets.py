@@ -63,14 +63,14 @@ def test_values_of_other_names_are_none(name: str) -> None:
     ],
 )
 def test_secrets_within_values(name: str, value: str) -> None:
-    found = Settings(store="x").secrets({name: value})
-    assert VALUE in found
-    assert VALUE.encode() not in redactor(found)(f"it is {VALUE}".encode())
+    secrets = Settings(store="x").secrets({name: value})
+    assert VALUE in secrets
+    assert VALUE.encode() not in redactor(secrets)(f"it is {VALUE}".encode())
 
 
 def test_a_password_is_known_as_it_is_written_and_as_it_is_meant() -> None:
-    found = Settings(store="x").secrets({"DATABASE_URL": "postgresql://me:p%40ss%2Fw0rd%21@db/app"})
-    assert set(found) == {"p%40ss%2Fw0rd%21", "p@ss/w0rd!"}
+    secrets = Settings(store="x").secrets({"DATABASE_URL": "postgresql://me:p%40ss%2Fw0rd%21@db/app"})
+    assert set(secrets) == {"p%40ss%2Fw0rd%21", "p@ss/w0rd!"}
 
 
 def test_values_that_protect_nothing_are_left_alone(tmp_path: Path) -> None:

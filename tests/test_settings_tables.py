@@ -45,7 +45,7 @@ def test_a_price_that_a_program_gives_is_checked_too(price: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said", "hint"),
+    ("text", "message", "hint"),
     [
         (f"{PRICE}input = 1\n", "lacks `output`", "Add output = …"),
         (f"{PRICE}input = 1\noutput = 1\ncached = 1\n", "`cached` is not a setting", "`cache_read`"),
@@ -60,9 +60,9 @@ def test_a_price_that_a_program_gives_is_checked_too(price: float) -> None:
         ("models = 3\n", "`models` in", '[models."ollama:qwen3"]'),
     ],
 )
-def test_a_wrong_entry_is_named_with_its_key(tmp_path: Path, text: str, said: str, hint: str) -> None:
+def test_a_wrong_entry_is_named_with_its_key(tmp_path: Path, text: str, message: str, hint: str) -> None:
     error = refused(tmp_path, text)
-    assert said in str(error)
+    assert message in str(error)
     assert "podium.toml" in str(error)
     assert hint in error.hint
 
@@ -121,7 +121,7 @@ def test_the_most_specific_entry_for_a_model_comes_first() -> None:
     }
 
     def found(name: str) -> list[int | None]:
-        return [one.reply_tokens for one in for_model(name, models)]
+        return [entry.reply_tokens for entry in for_model(name, models)]
 
     assert found("openai:gpt-6-luna") == [3, 2, 1]
     assert found("openai:gpt-6") == [2, 1]

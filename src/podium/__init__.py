@@ -22,6 +22,9 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from podium.agents.agent import Agent
     from podium.agents.ask import Run
+    from podium.agents.conversation import Thread
+    from podium.agents.files import File
+    from podium.agents.tools import Tool, ToolContext, tool
     from podium.api import RunHandle, answer, cancel, fork, replay, resume, run, start
     from podium.engine.branch import Failed, Ok
     from podium.engine.budget import Budget
@@ -37,11 +40,14 @@ if TYPE_CHECKING:
         ModelFailedError,
         PodiumError,
         StepFailedError,
+        StopRun,
     )
+    from podium.models.messages import Message, ToolCall
     from podium.models.model import Call
     from podium.models.rehearsal import rehearses
     from podium.settings import Settings
     from podium.stores import open_store
+    from podium.tools.toolsets import files, mcp, web
 
 _HOMES = {
     "Agent": "podium.agents.agent",
@@ -52,7 +58,9 @@ _HOMES = {
     "Event": "podium.engine.events",
     "EventData": "podium.engine.events",
     "Failed": "podium.engine.branch",
+    "File": "podium.agents.files",
     "InvalidReplyError": "podium.errors",
+    "Message": "podium.models.messages",
     "ModelFailedError": "podium.errors",
     "Ok": "podium.engine.branch",
     "Outcome": "podium.engine.workflow",
@@ -66,10 +74,17 @@ _HOMES = {
     "RunState": "podium.engine.state",
     "Settings": "podium.settings",
     "StepFailedError": "podium.errors",
+    "StopRun": "podium.errors",
+    "Thread": "podium.agents.conversation",
+    "Tool": "podium.agents.tools",
+    "ToolCall": "podium.models.messages",
+    "ToolContext": "podium.agents.tools",
     "Workflow": "podium.engine.workflow",
     "answer": "podium.api",
     "cancel": "podium.api",
+    "files": "podium.tools.toolsets",
     "fork": "podium.api",
+    "mcp": "podium.tools.toolsets",
     "open_store": "podium.stores",
     "rehearses": "podium.models.rehearsal",
     "replay": "podium.api",
@@ -77,6 +92,8 @@ _HOMES = {
     "run": "podium.api",
     "run_process": "podium.engine.process",
     "start": "podium.api",
+    "tool": "podium.agents.tools",
+    "web": "podium.tools.toolsets",
     "workflow": "podium.engine.workflow",
 }
 
@@ -89,7 +106,9 @@ __all__ = [
     "Event",
     "EventData",
     "Failed",
+    "File",
     "InvalidReplyError",
+    "Message",
     "ModelFailedError",
     "Ok",
     "Outcome",
@@ -103,11 +122,18 @@ __all__ = [
     "RunState",
     "Settings",
     "StepFailedError",
+    "StopRun",
+    "Thread",
+    "Tool",
+    "ToolCall",
+    "ToolContext",
     "Workflow",
     "__version__",
     "answer",
     "cancel",
+    "files",
     "fork",
+    "mcp",
     "open_store",
     "rehearses",
     "replay",
@@ -115,6 +141,8 @@ __all__ = [
     "run",
     "run_process",
     "start",
+    "tool",
+    "web",
     "workflow",
 ]
 

@@ -4,6 +4,7 @@ PodiumError                      one sentence as the message, `hint` says what t
 ├── UsageError                   invalid input: nothing was started            (exit 2)
 │   ├── SettingsError            a settings file or variable is wrong
 │   ├── OptionError              an option of a workflow is wrong: `option`
+│   ├── PromptError              a prompt cannot be rendered; ends the run at once
 │   ├── UnknownRunError          no run of that id in this store
 │   ├── WorkflowLoadError        a workflow could not be found or imported
 │   ├── ModelUnavailableError    a model name is unknown or lacks a key or an extra
@@ -44,7 +45,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, ClassVar
+
+from podium.dimensions import DIMENSIONS, dimension_amount, dimension_word
 
 
 class PodiumError(Exception):
@@ -90,6 +94,11 @@ class OptionError(UsageError):
 def as_flag(option: str) -> str:
     """Return an option's name as it is typed in a shell."""
     return f"--{option.replace('_', '-')}"
+
+
+class PromptError(UsageError):
+    """A prompt cannot be rendered: a variable is missing, or its template fails. Trying again cannot help, so
+    `run.ask` raises this instead of `StepFailedError`, which workflows retry."""
 
 
 class UnknownRunError(UsageError):
@@ -181,14 +190,18 @@ class ChangeRefusedError(WorkspaceError):
     """A set of changes contains some that are not allowed. None of the set was applied."""
 
     def __init__(self, refusals: Sequence[Any]) -> None:
-        told = "; ".join(f"{refusal.action} {refusal.path}: {refusal.reason}" for refusal in refusals)
-        super().__init__(f"The changes were refused. {told}")
+        reasons = "; ".join(f"{refusal.action} {refusal.path}: {refusal.reason}" for refusal in refusals)
+        super().__init__(f"The changes were refused. {reasons}")
         self.refusals = list(refusals)
         """`podium.tools.workspace.change.Refusal`, one for each change that was refused."""
 
 
 OWNER = "(owner)"
 """Used in place of a path for the budget of all runs of an owner."""
+
+
+class StopRun(PodiumError):
+    """Raised by a tool to end the run; any other exception of a tool is a message to the model."""
 
 
 class BudgetExhaustedError(PodiumError):
@@ -198,7 +211,7 @@ class BudgetExhaustedError(PodiumError):
         self, kind: str, scope: str, limit: float, spent: float, needed: float, kept: float = 0
     ) -> None:
         super().__init__(
-            _told(kind, scope, limit, spent, needed, kept),
+            _exhausted(kind, scope, limit, spent, needed, kept),
             hint="Resume with a larger budget to go on from here.",
         )
         self.kind = kind
@@ -216,25 +229,18 @@ class BudgetExhaustedError(PodiumError):
 def budget_name(kind: str, scope: str) -> str:
     """Name a budget at the beginning of a sentence."""
     where = "the run's owner" if scope == OWNER else f"branch {scope}" if scope else "the run"
-    return f"The { ({'usd': 'money', 'seconds': 'time'}.get(kind, kind)) } budget of {where}"
+    return f"The {dimension_word(kind)} budget of {where}"
 
 
-def budget_amount(kind: str, number: float) -> str:
-    """Return an amount of a budget with its unit."""
-    if kind == "usd":
-        return f"${number:,.2f}" if number == 0 or number >= 0.1 else f"${number:.4f}"
-    return f"{number:g} s" if kind == "seconds" else f"{number:,.0f}"
-
-
-def _told(kind: str, scope: str, limit: float, spent: float, needed: float, kept: float) -> str:
+def _exhausted(kind: str, scope: str, limit: float, spent: float, needed: float, kept: float) -> str:
     """Return the message for an exhausted budget: spent, limit, reserve and the next call's need."""
-    told = f"{budget_name(kind, scope)} is used up: {budget_amount(kind, spent)} of "
-    told += f"{budget_amount(kind, limit)} spent"
+    amount = partial(dimension_amount, kind)
+    message = f"{budget_name(kind, scope)} is used up: {amount(spent)} of {amount(limit)} spent"
     if kept:
-        told += f", {budget_amount(kind, kept)} kept back for the end"
-    if needed and kind in ("usd", "tokens"):
-        told += f"; the next call may take {budget_amount(kind, needed)}"
-    return f"{told}."
+        message += f", {amount(kept)} kept back for the end"
+    if needed and kind in DIMENSIONS and DIMENSIONS[kind].foreseen:
+        message += f"; the next call may take {amount(needed)}"
+    return f"{message}."
 
 
 class ReplayDivergedError(PodiumError):
@@ -352,12 +358,19 @@ class InvalidReplyError(StepFailedError):
         return bool(self.details.get("cut"))
 
 
+class RunStoppedError(StepFailedError):
+    """A tool raised `StopRun`. Ends the run, also from inside `run.gather`."""
+
+    kind = "stopped"
+
+
 def was_cut(error: BaseException) -> bool:
     """Return whether a step failed because replies were cut off: asking again the same way does not help."""
     return isinstance(error, InvalidReplyError) and error.cut
 
 
 FAILURES: dict[str, type[StepFailedError]] = {
-    cls.kind: cls for cls in (StepFailedError, StepTimeoutError, ModelFailedError, InvalidReplyError)
+    cls.kind: cls
+    for cls in (StepFailedError, StepTimeoutError, ModelFailedError, InvalidReplyError, RunStoppedError)
 }
 """Class of a recorded failure, by its kind."""

@@ -72,7 +72,7 @@ async def cached(store: Store, flow: podium.Workflow, model: Any, **more: Any) -
     return await podium.run(flow, "x", **given)
 
 
-async def told(store: Store, run_id: str, kind: type[Any]) -> list[Any]:
+async def cache_events(store: Store, run_id: str, kind: type[Any]) -> list[Any]:
     events = [row.to_event(run_id) for row in await store.read(run_id)]
     return [event.data for event in events if isinstance(event.data, kind)]
 

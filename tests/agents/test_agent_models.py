@@ -136,7 +136,7 @@ async def _pair(run: podium.Run, request: str) -> str:
 PAIR = podium.Workflow(_pair, "pair")
 
 
-async def test_a_model_for_a_role_that_nobody_has_is_told_at_the_end(tmp_path: Path) -> None:
+async def test_a_model_for_a_role_that_nobody_has_is_reported_at_the_end(tmp_path: Path) -> None:
     chosen = {"critic": "rehearsal", "Ida": "rehearsal", "editr": "rehearsal"}
     async with podium.open_store(f"{tmp_path}/s.sqlite") as store:
         result = await podium.run(PAIR, "go", store=store, model="rehearsal", model_for=chosen)

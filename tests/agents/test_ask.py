@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,12 +13,13 @@ import pytest
 import podium
 from podium.agents.prompts import Prompts
 from podium.engine.codec import schema
-from podium.engine.events import Event, StepStarted
+from podium.engine.events import StepStarted
 from podium.engine.log import Store
 from podium.errors import InvalidReplyError, ModelFailedError, StepTimeoutError
 from podium.models.events import ModelAsked, ModelAttempted, ModelRepaired
 from podium.models.model import Call, OnDelta, Price, Reply, Usage, worst_case
-from podium.stores import open_store
+from tests.agents.asking import asking, events
+from tests.scripted_models import Scripted
 
 NORA = podium.Agent("Nora", "critic", "Be strict.", temperature=0.2, max_tokens=500)
 
@@ -30,41 +30,6 @@ class Grade(msgspec.Struct):
 
 class Person(pydantic.BaseModel):
     first_name: str = pydantic.Field(alias="firstName")
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[Store]:
-    async with open_store(str(tmp_path / "store.sqlite")) as opened:
-        yield opened
-
-
-class Scripted:
-    """A model that gives its answers one after the other and keeps every call."""
-
-    def __init__(self, *answers: Any) -> None:
-        self.answers = list(answers)
-        self.calls: list[Call] = []
-
-    async def __call__(self, call: Call) -> Any:
-        self.calls.append(call)
-        answer = self.answers[min(len(self.calls), len(self.answers)) - 1]
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-
-def asking(ask: Callable[[podium.Run, str], Any]) -> podium.Workflow:
-    """A workflow of one expression."""
-
-    @podium.workflow
-    async def flow(run: podium.Run, request: str) -> Any:
-        return await ask(run, request)
-
-    return flow
-
-
-async def events(store: Store, run_id: str) -> list[Event]:
-    return [row.to_event(run_id) for row in await store.read(run_id)]
 
 
 async def data_of(store: Store, run_id: str, kind: type[Any]) -> list[Any]:
@@ -205,7 +170,7 @@ async def test_a_reply_that_does_not_fit_is_sent_back_with_its_error(store: Stor
     assert result.usage.calls == 3
 
 
-async def test_the_log_tells_attempts_and_repairs(store: Store) -> None:
+async def test_the_log_shows_attempts_and_repairs(store: Store) -> None:
     model = Scripted("no idea", {"score": 3})
     flow = asking(lambda run, request: run.ask(NORA, "grade", prompt="Grade it.", returns=Grade))
     result = await podium.run(flow, "x", model=model, store=store)

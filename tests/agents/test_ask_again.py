@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
-from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
@@ -11,48 +9,14 @@ import pytest
 
 import podium
 from podium.engine.codec import encode
-from podium.engine.events import Event, RunCreated
+from podium.engine.events import RunCreated
 from podium.engine.log import Row, RunRow, Store
 from podium.models.events import ModelAsked
 from podium.models.model import Call
-from podium.stores import open_store
+from tests.agents.asking import asking, events
+from tests.scripted_models import Scripted
 
 NORA = podium.Agent("Nora", "critic", "Be strict.", temperature=0.2, max_tokens=500)
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[Store]:
-    async with open_store(str(tmp_path / "store.sqlite")) as opened:
-        yield opened
-
-
-class Scripted:
-    """A model that gives its answers one after the other and keeps every call."""
-
-    def __init__(self, *answers: Any) -> None:
-        self.answers = list(answers)
-        self.calls: list[Call] = []
-
-    async def __call__(self, call: Call) -> Any:
-        self.calls.append(call)
-        answer = self.answers[min(len(self.calls), len(self.answers)) - 1]
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-
-def asking(ask: Callable[[podium.Run, str], Any]) -> podium.Workflow:
-    """A workflow of one expression."""
-
-    @podium.workflow
-    async def flow(run: podium.Run, request: str) -> Any:
-        return await ask(run, request)
-
-    return flow
-
-
-async def events(store: Store, run_id: str) -> list[Event]:
-    return [row.to_event(run_id) for row in await store.read(run_id)]
 
 
 # ── keys and fingerprints ──

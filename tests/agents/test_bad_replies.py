@@ -78,7 +78,9 @@ async def texts_of(store: Store, result: podium.RunResult) -> str:
 
 @pytest.mark.parametrize("kind", [Strict, Struct, int, Literal["yes", "no"], list[Strict]], ids=str)
 @pytest.mark.parametrize("name", REPLIES)
-async def test_a_reply_that_does_not_fit_is_told_in_plain_words(store: Store, name: str, kind: Any) -> None:
+async def test_a_reply_that_does_not_fit_is_reported_in_plain_words(
+    store: Store, name: str, kind: Any
+) -> None:
     async def answer(call: podium.Call) -> str:
         return REPLIES[name]
 
@@ -119,17 +121,17 @@ FAULTS = {"silent": Hang(), "dropped": Drop(), "overloaded": Refuse(503), "in mi
 
 @pytest.mark.parametrize("provider", list(MODELS))
 @pytest.mark.parametrize("name", [*FAULTS, *GARBLED])
-async def test_a_fault_of_a_provider_is_told_in_plain_words(
+async def test_a_fault_of_a_provider_is_reported_in_plain_words(
     store: Store, wire: Wire, tmp_path: Path, provider: str, name: str
 ) -> None:
     answer = {**FAULTS, **GARBLED}[name]
     wire.answer_with(*[answer] * 3)
     agent = podium.Agent("Nora", attempts=1, timeout=0.5 if name == "silent" else 60.0)
-    told = await ask(
+    shown = await ask(
         store, settings_for(wire, tmp_path), MODELS[provider], agent=agent, watch=name == "in mid-stream"
     )
-    assert told.result.status == "failed"
-    found = FORBIDDEN.search(await texts_of(store, told.result))
+    assert shown.result.status == "failed"
+    found = FORBIDDEN.search(await texts_of(store, shown.result))
     assert found is None, found
     hints = {
         "silent": "no answer within 0.5 s. For a slow model raise `reply_timeout`",
@@ -137,7 +139,7 @@ async def test_a_fault_of_a_provider_is_told_in_plain_words(
         "in mid-stream": "the connection broke off before the answer was complete. Check the network",
         "overloaded": "HTTP 503",
     }
-    assert hints.get(name, "Check the provider's address") in told.result.error
+    assert hints.get(name, "Check the provider's address") in shown.result.error
 
 
 @pytest.fixture

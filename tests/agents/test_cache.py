@@ -15,7 +15,7 @@ from podium.engine.log import Store
 from podium.models.events import ModelAttempted, ModelCached, ModelKept
 from podium.settings import Settings
 from podium.stores import open_store
-from tests.agents.caching import NORA, Paid, asks, asks_at_once, cached, told, until
+from tests.agents.caching import NORA, Paid, asks, asks_at_once, cache_events, cached, until
 
 
 async def test_an_identical_call_of_another_run_is_served_for_nothing(store: Store) -> None:
@@ -41,15 +41,15 @@ async def test_it_is_off_unless_somebody_asks_for_it(store: Store, tmp_path: Pat
     assert len(model.calls) == 4, "a single run can do without it"
 
 
-async def test_the_log_tells_what_was_served_and_what_was_kept(store: Store) -> None:
+async def test_the_log_shows_what_was_served_and_what_was_kept(store: Store) -> None:
     model = Paid()
     first = await cached(store, asks("a"), model)
-    (kept,) = await told(store, first.run_id, ModelKept)
+    (kept,) = await cache_events(store, first.run_id, ModelKept)
     second = await cached(store, asks("a"), model)
-    (served,) = await told(store, second.run_id, ModelCached)
+    (served,) = await cache_events(store, second.run_id, ModelCached)
     assert (served.model, served.key, served.sample, served.number) == ("paid", kept.key, kept.sample, 1)
     assert (served.saved, served.attempt) == (Charge(0.02, 1000, 1000, 1), 1)
-    assert await told(store, second.run_id, ModelAttempted) == []
+    assert await cache_events(store, second.run_id, ModelAttempted) == []
     rows = [row.to_event(second.run_id) for row in await store.read(second.run_id)]
     assert podium.RunState.of(rows).saved == second.saved
 

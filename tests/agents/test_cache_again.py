@@ -65,7 +65,7 @@ async def test_a_fork_with_another_prompt_is_another_call(store: Store) -> None:
     assert (await handle.result()).output == ["paid 2"]
 
 
-async def test_a_replay_tells_what_was_saved_and_asks_nobody(store: Store) -> None:
+async def test_a_replay_shows_what_was_saved_and_asks_nobody(store: Store) -> None:
     model = Paid()
     await cached(store, asks("a"), model)
     run = await cached(store, asks("a"), model)

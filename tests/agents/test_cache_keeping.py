@@ -15,7 +15,7 @@ from podium.engine.store_parts import Sample
 from podium.models.events import ModelCached, ModelKept, ModelUncached
 from podium.models.model import Call, Reply, Usage
 from podium.settings import Settings
-from tests.agents.caching import NORA, Paid, asks, cached, told
+from tests.agents.caching import NORA, Paid, asks, cache_events, cached
 
 
 async def test_a_reply_that_was_cut_off_is_not_kept(store: Store) -> None:
@@ -54,7 +54,7 @@ async def test_a_reply_that_does_not_fit_is_not_kept_but_its_repair_is(store: St
     same_mistake = Paid("no number")
     again = await cached(store, asks("a", returns=int), same_mistake)
     assert (again.output, len(same_mistake.calls), again.saved.calls) == ([7], 1, 1)
-    (served,) = await told(store, again.run_id, ModelCached)
+    (served,) = await cache_events(store, again.run_id, ModelCached)
     assert served.attempt == 2
     fits_at_once = Paid("8")
     assert (await cached(store, asks("a", returns=int), fits_at_once)).output == [8]
@@ -82,10 +82,10 @@ async def test_an_answer_that_fits_no_more_is_removed_and_asked_for_anew(store: 
         model = Paid('{"value": 4}')
         result = await cached(store, asks("a", returns=Even), model)
         assert (result.output, len(model.calls)) == ([{"value": 4}], 1)
-        (removed,) = await told(store, result.run_id, ModelUncached)
+        (removed,) = await cache_events(store, result.run_id, ModelUncached)
         assert removed.reason == "a cached answer was removed: it does not fit what is wanted"
         again = await cached(store, asks("a", returns=Even), model)
-        assert (again.saved.calls, await told(store, again.run_id, ModelUncached)) == (1, [])
+        assert (again.saved.calls, await cache_events(store, again.run_id, ModelUncached)) == (1, [])
     finally:
         STRICT[0] = False
 
@@ -94,13 +94,13 @@ async def test_an_answer_that_fits_no_more_is_removed_and_asked_for_anew(store: 
 async def test_a_damaged_entry_never_sinks_a_run(store: Store, data: bytes) -> None:
     model = Paid()
     first = await cached(store, asks("a"), model)
-    (kept,) = await told(store, first.run_id, ModelKept)
+    (kept,) = await cache_events(store, first.run_id, ModelKept)
     await store.clear_cache()
     store.keep_sample(Sample(id="bad", key=kept.key, number=1, model="paid", data=data), 1000)
     await store.discard([10**9])
     result = await cached(store, asks("a"), model)
     assert (result.status, result.output) == ("completed", ["paid 2"])
-    (removed,) = await told(store, result.run_id, ModelUncached)
+    (removed,) = await cache_events(store, result.run_id, ModelUncached)
     assert removed.reason == "a cached answer was removed: it is damaged"
     assert (await cached(store, asks("a"), model)).output == ["paid 2"]
 
@@ -112,7 +112,7 @@ async def test_a_cache_that_cannot_be_read_is_an_empty_one(store: Store, tmp_pat
         db.commit()
     result = await cached(store, asks("a"), Paid())
     assert (result.status, result.output, result.usage.calls) == ("completed", ["paid 1"], 1)
-    (said,) = await told(store, result.run_id, ModelUncached)
+    (said,) = await cache_events(store, result.run_id, ModelUncached)
     assert "no such table" in said.reason
 
 
@@ -127,7 +127,7 @@ async def test_keys_reach_the_cache_no_more_than_the_log(
     assert share.entries == 1
     again = await cached(store, asks("a"), Paid(), settings=Settings.load())
     assert again.output == ["the key is [redacted], is it not"]
-    row = await store.find_sample((await told(store, again.run_id, ModelCached))[0].key)
+    row = await store.find_sample((await cache_events(store, again.run_id, ModelCached))[0].key)
     assert row is not None
     assert b"planted-secret" not in row.data
 
@@ -135,7 +135,7 @@ async def test_keys_reach_the_cache_no_more_than_the_log(
 # ── which models take part ──
 
 
-async def test_a_model_that_does_not_tell_what_its_replies_depend_on_is_never_cached(store: Store) -> None:
+async def test_a_model_that_does_not_show_what_its_replies_depend_on_is_never_cached(store: Store) -> None:
     model = Paid(mark=None)
     for _ in range(2):
         assert (await cached(store, asks("a"), model)).usage.calls == 1

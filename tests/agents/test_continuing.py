@@ -19,7 +19,8 @@ from podium.models.model import FREE, Call, ModelFault, OnDelta, Price, Reply, U
 from podium.models.provider_limits import ProviderLimits
 from podium.models.repair import join
 from podium.settings import Settings
-from tests.agents.test_ask import Grade, asking, data_of
+from tests.agents.asking import asking
+from tests.agents.test_ask import Grade, data_of
 
 NORA = podium.Agent("Nora", "critic", max_tokens=100)
 

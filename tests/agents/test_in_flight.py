@@ -12,9 +12,8 @@ from podium.engine.log import Store
 from podium.models.model import FREE, Call, ModelFault, OnDelta, Reply, Usage, worst_case
 from podium.models.provider_limits import ProviderLimits
 from podium.settings import Settings
-from tests.agents.test_ask import Grade, asking, store
-
-__all__ = ["store"]
+from tests.agents.asking import asking
+from tests.agents.test_ask import Grade
 
 NORA = podium.Agent("Nora", "critic", max_tokens=100)
 

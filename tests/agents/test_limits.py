@@ -114,7 +114,7 @@ async def test_a_time_out_of_the_settings_ends_a_call(store: Store) -> None:
     [{"reply_timeout": value} for value in (0, -1, float("inf"), float("nan"), "soon", True)]
     + [{"reply_tokens": value} for value in (0, -1, 1.5, "many", True, 10**30)],
 )
-async def test_a_program_is_told_of_a_limit_that_is_none(store: Store, wrong: dict[str, Any]) -> None:
+async def test_a_program_is_reported_of_a_limit_that_is_none(store: Store, wrong: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match=r"The reply's (time-out|tokens) must be a "):
         await asked(store, Settings(), "rehearsal", **wrong)
     assert await store.list_runs() == []
@@ -158,9 +158,9 @@ async def test_the_model_that_takes_over_has_limits_of_its_own(store: Store, tmp
             models={MODELS["openai"]: limits(20.0, 200), MODELS["openai-chat"]: limits(30.0, 300)},
         )
         once = podium.Agent("Ada", attempts=1)
-        told = await ask(store, settings, None, agent=once)
-    assert told.result.output == "fine"
-    assert [(one.timeout_s, one.max_tokens) for one in told.attempts] == [(20.0, 200), (30.0, 300)]
+        shown = await ask(store, settings, None, agent=once)
+    assert shown.result.output == "fine"
+    assert [(one.timeout_s, one.max_tokens) for one in shown.attempts] == [(20.0, 200), (30.0, 300)]
 
 
 def test_a_hosted_model_knows_its_longest_reply() -> None:
@@ -180,9 +180,9 @@ async def test_no_more_is_asked_for_than_a_model_can_write(store: Store, tmp_pat
     async with serving() as wire:
         wire.answer_with(Say("fine"))
         settings = settings_for(wire, tmp_path, reply_tokens=1_000_000)
-        told = await ask(store, settings, MODELS["anthropic"])
+        shown = await ask(store, settings, MODELS["anthropic"])
         assert wire.requests[0].body["max_tokens"] == 64_000
-    assert [one.max_tokens for one in told.attempts] == [64_000]
+    assert [one.max_tokens for one in shown.attempts] == [64_000]
 
 
 @pytest.fixture

@@ -78,14 +78,14 @@ def test_the_project_is_stronger_than_the_user_file_by_file(tmp_path: Path, ship
     assert prompts.current["plan"].render({"request": "x"}) == "User x"
 
 
-def test_an_unknown_variable_is_told_with_file_and_line(tmp_path: Path, shipped: Path) -> None:
+def test_an_unknown_variable_is_reported_with_file_and_line(tmp_path: Path, shipped: Path) -> None:
     error = refused(own(tmp_path, shipped, plan="Fine {{ request }}\n\n{{ note }}\n"))
     file = tmp_path / "own" / "team" / "plan.md"
     assert error.message == f"The prompt {file} uses the unknown variable note in line 3."
     assert error.hint == "Did you mean notes? team/plan is given: notes, request."
 
 
-def test_an_unknown_variable_in_a_part_is_told_where_the_part_is(tmp_path: Path, shipped: Path) -> None:
+def test_an_unknown_variable_in_a_part_is_reported_where_the_part_is(tmp_path: Path, shipped: Path) -> None:
     error = refused(own(tmp_path, shipped, plan='{% include "_new.md" %}\n', _new="\n{{ budget }}"))
     assert error.message.endswith("_new.md uses the unknown variable budget in line 2.")
 
@@ -106,7 +106,7 @@ def test_what_a_prompt_declares_itself_is_no_unknown_variable(tmp_path: Path, sh
         ('a\n{% include "_gone.md" %}', "plan.md includes _gone.md in line 2, which is not there."),
     ],
 )
-def test_syntax_is_told_with_file_and_line(tmp_path: Path, shipped: Path, text: str, said: str) -> None:
+def test_syntax_is_reported_with_file_and_line(tmp_path: Path, shipped: Path, text: str, said: str) -> None:
     assert said in refused(own(tmp_path, shipped, plan=text)).message
 
 

@@ -8,8 +8,10 @@ import msgspec
 import pydantic
 import pytest
 
+import podium
 from podium.agents.prompts import Prompts, listed, template_of
 from podium.errors import UsageError
+from podium.stores import open_store
 
 
 class Grade(msgspec.Struct):
@@ -39,7 +41,7 @@ def test_one_file_is_one_task(tmp_path: Path) -> None:
 
 def test_a_missing_variable_is_an_error_that_names_template_and_variable(tmp_path: Path) -> None:
     prompts = load(tmp_path, grade="Grade {{ text }} by {{ rule.name }}")
-    with pytest.raises(UsageError, match=r"grade\.md cannot be written: 'text' is undefined") as caught:
+    with pytest.raises(UsageError, match=r"grade\.md cannot be rendered: 'text' is undefined") as caught:
         prompts["grade"].render({"rule": {"name": "x"}, "other": 1})
     assert "other, rule" in caught.value.hint
     with pytest.raises(UsageError, match=r"grade\.md .* no attribute 'name'"):
@@ -124,3 +126,38 @@ def test_without_a_template_variables_are_listed() -> None:
     assert listed({"request": " a storm ", "past_grades": [1]}) == (
         "## Request\n\na storm\n\n## Past grades\n\n[\n  1\n]"
     )
+
+
+@pytest.mark.parametrize("template", ["Grade {{ missing }}", "Grade {{ text.a.b }}", "Grade {{ text + 1 }}"])
+async def test_a_prompt_that_cannot_be_rendered_ends_the_run_at_once(tmp_path: Path, template: str) -> None:
+    attempts = 0
+
+    @podium.workflow
+    async def stubborn(run: podium.Run, request: str) -> str:
+        nonlocal attempts
+        while attempts < 4:
+            attempts += 1
+            try:
+                return await run.ask(podium.Agent("Nora"), "grade", prompt=template, text="a text")
+            except podium.StepFailedError:
+                continue
+        return "gave up"
+
+    async with open_store(str(tmp_path / "store.sqlite")) as store:
+        result = await podium.run(stubborn, "go", store=store, model="rehearsal")
+        assert (result.status, attempts) == ("failed", 1)
+        assert "The prompt grade cannot be rendered" in result.error
+        template = "Grade {{ text }}"
+        resumed = await podium.resume(result.run_id, workflow=stubborn, store=store)
+        assert (await resumed.result()).status == "completed"
+        assert attempts == 2
+
+
+async def test_the_hint_of_such_a_run_names_the_variables(tmp_path: Path) -> None:
+    @podium.workflow
+    async def flow(run: podium.Run, request: str) -> str:
+        return await run.ask(podium.Agent("Nora"), "grade", prompt="Grade {{ missing }}", text="a text")
+
+    async with open_store(str(tmp_path / "store.sqlite")) as store:
+        result = await podium.run(flow, "go", store=store, model="rehearsal")
+    assert "Variables that were passed: text" in result.hint

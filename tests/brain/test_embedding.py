@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from podium.brain import Brain
-from podium.brain.editing import edited
+from podium.brain.brain import edited
 from podium.brain.semantic_search import (
     COMPARED,
     checked,
@@ -24,7 +24,7 @@ from podium.brain.semantic_search import (
 from podium.engine.log import Store
 from podium.errors import EmbeddingError, ModelUnavailableError
 from podium.settings import BrainOptions, OwnPrice, ProviderOptions, Settings
-from tests.brain.telling import told
+from tests.brain.facts import add_facts
 from tests.models.wire.answers import Answer, Raw, Refuse
 from tests.models.wire.server import Wire, serving
 
@@ -60,8 +60,8 @@ def configured(embedding: str, **more: Any) -> Settings:
 
 
 async def first_about(brain: Brain, text: str) -> str:
-    found = await brain.search(text)
-    return found[0].subject if found else ""
+    facts = await brain.search(text)
+    return facts[0].subject if facts else ""
 
 
 # ── functions ──
@@ -70,7 +70,7 @@ async def first_about(brain: Brain, text: str) -> str:
 @pytest.mark.parametrize("function", ["plain", "waiting"])
 async def test_a_fact_is_found_by_what_it_means(store: Store, folder: Path, function: str) -> None:
     brain = await Brain.open(store, "p", settings=configured(f"python:own.py:{function}"))
-    await told(brain, *FACTS)
+    await add_facts(brain, *FACTS)
     assert await first_about(brain, "waves") == "", "facts have no vectors yet"
     assert await brain.embed() == 2
     assert await first_about(brain, "waves") == "Elena"
@@ -79,7 +79,7 @@ async def test_a_fact_is_found_by_what_it_means(store: Store, folder: Path, func
 
 async def test_only_what_lacks_a_vector_is_embedded(store: Store, folder: Path) -> None:
     brain = await Brain.open(store, "p", settings=configured("python:own.py:plain"))
-    first, _ = await told(brain, *FACTS)
+    first, _ = await add_facts(brain, *FACTS)
     assert [await brain.embed(), await brain.embed()] == [2, 0]
     assert await first_about(brain, "candles that burn") == "Tomas"
     await brain.change([edited(first, "me", value="candle flames")])
@@ -89,7 +89,7 @@ async def test_only_what_lacks_a_vector_is_embedded(store: Store, folder: Path) 
 
 async def test_a_failing_function_costs_the_meaning_not_the_search(store: Store, folder: Path) -> None:
     good = await Brain.open(store, "p", settings=configured(""))
-    await told(good, *FACTS)
+    await add_facts(good, *FACTS)
     brain = await Brain.open(store, "p", settings=configured("python:own.py:broken"))
     assert await first_about(brain, "Elena") == "Elena"
     assert "no luck today" in brain.warning
@@ -100,17 +100,17 @@ async def test_a_failing_function_costs_the_meaning_not_the_search(store: Store,
         await short.embed()
 
 
-@pytest.mark.parametrize("given", [None, [["x"]], [[float("nan")]], [[]], [[1.0], [1.0]], "text"])
-def test_only_finite_numbers_are_vectors(given: Any) -> None:
+@pytest.mark.parametrize("vector", [None, [["x"]], [[float("nan")]], [[]], [[1.0], [1.0]], "text"])
+def test_only_finite_numbers_are_vectors(vector: Any) -> None:
     with pytest.raises(EmbeddingError):
-        checked(given, 1, "model")
+        checked(vector, 1, "model")
 
 
 @pytest.mark.parametrize(
     "name",
     ["python:missing.py:f", "python:own.py:nothing", "anthropic:x", "nonsense", "openai:", "rehearsal"],
 )
-def test_a_model_that_cannot_embed_is_told_at_once(folder: Path, name: str) -> None:
+def test_a_model_that_cannot_embed_is_reported_at_once(folder: Path, name: str) -> None:
     with pytest.raises(ModelUnavailableError):
         open_embedder(configured(name))
 
@@ -166,7 +166,7 @@ async def test_a_vector_that_lost_its_sketch_in_a_crash_is_found_again_and_not_p
     name = f"python:{folder / 'own.py'}:plain"
     whole = await store.get_vectors("p", name)
     await store.forget_facts("p")
-    await told(brain, *FACTS)
+    await add_facts(brain, *FACTS)
     ids = [fact.id for fact in await brain.facts()]
     await store.put_vectors("p", name, dict(zip(ids, whole.values(), strict=True)))
     assert await brain.embed() == 0
@@ -188,7 +188,7 @@ def at(wire: Wire, name: str = "openai:text-embedding-3-small", **more: Any) -> 
 
 async def embedded(store: Store, settings: Settings) -> Brain:
     brain = await Brain.open(store, "p", settings=settings)
-    await told(brain, *FACTS)
+    await add_facts(brain, *FACTS)
     await brain.embed()
     return brain
 
@@ -198,7 +198,7 @@ async def test_a_hosted_model_is_asked_counted_and_priced(store: Store) -> None:
         answer([1.0, 0.0], [0.0, 1.0], tokens=1_000_000), answer([0.0, 1.0], tokens=9)
     ) as wire:
         brain = await embedded(store, at(wire))
-        assert [one.subject for one in await brain.search("zzz")] == ["Tomas"]
+        assert [known.subject for known in await brain.search("zzz")] == ["Tomas"]
         await brain.close()
     assert [seen.path for seen in wire.requests] == ["/v1/embeddings"] * 2
     assert wire.requests[0].body["input"] == ["Elena, fears: the ocean", "Tomas, fears: an open flame"]
@@ -207,7 +207,7 @@ async def test_a_hosted_model_is_asked_counted_and_priced(store: Store) -> None:
     assert share.embedding.usd == pytest.approx(0.02, rel=0.01)
 
 
-async def test_one_s_own_price_counts_and_an_unknown_one_is_told(store: Store) -> None:
+async def test_one_s_own_price_counts_and_an_unknown_one_is_reported(store: Store) -> None:
     name = "openai-compatible:tiny"
     async with serving(answer([1.0], [1.0], tokens=500_000)) as wire:
         model = f"{name}@{wire.url}/v1"
@@ -250,7 +250,7 @@ async def test_a_busy_server_is_asked_again_a_refusal_is_not(store: Store) -> No
 async def test_nonsense_from_a_server_is_an_error_in_words(store: Store, wrong: Answer) -> None:
     async with serving(wrong) as wire:
         brain = await Brain.open(store, "p", settings=at(wire))
-        await told(brain, *FACTS)
+        await add_facts(brain, *FACTS)
         with pytest.raises(EmbeddingError):
             await brain.embed()
         assert len(await brain.search("Elena")) == 1

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from podium.brain import Brain
-from podium.brain.files import import_facts, read_lines, write_lines
+from podium.brain.review import import_facts, read_lines, write_lines
 from podium.engine.log import Store
 from podium.errors import UsageError
 from podium.settings import Settings
-from tests.brain.telling import told
+from tests.brain.facts import add_facts
 
 
 def lines(*texts: str) -> bytes:
@@ -20,7 +20,9 @@ WHOLE = '{"subject":"Elena","predicate":"eyes","value":"green"}'
 
 
 async def test_what_is_written_is_read_as_the_same(store: Store, brain: Brain) -> None:
-    facts = await told(brain, 'Elena | says | "Nobody — 漢字"', "Marcus | status | dead", quote="a\tquote")
+    facts = await add_facts(
+        brain, 'Elena | says | "Nobody — 漢字"', "Marcus | status | dead", quote="a\tquote"
+    )
     data = b"".join(line + b"\n" for line in write_lines(facts))
     await brain.forget()
     done = await import_facts(store, read_lines(data, "x"), settings=Settings())
@@ -29,19 +31,19 @@ async def test_what_is_written_is_read_as_the_same(store: Store, brain: Brain) -
 
 
 async def test_known_ids_are_left_as_they_are(store: Store, brain: Brain) -> None:
-    facts = await told(brain, "Elena | eyes | green")
+    facts = await add_facts(brain, "Elena | eyes | green")
     done = await import_facts(store, facts, settings=Settings())
     assert (done.added, done.known) == ({"lighthouse": 0}, 1)
 
 
-async def test_facts_can_be_told_to_another_project_and_accepted(store: Store) -> None:
+async def test_facts_can_be_reported_to_another_project_and_accepted(store: Store) -> None:
     facts = read_lines(lines(WHOLE, "", WHOLE.replace("Elena", "Ida")), "x")
     await import_facts(store, facts, settings=Settings(), project="harbour", accept=True)
     assert [fact.status for fact in await store.list_facts("harbour")] == ["accepted", "accepted"]
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         ("nonsense", "line 2: this is not JSON"),
         ("[]", "line 2: expected `object`, got `array`"),
@@ -54,11 +56,11 @@ async def test_facts_can_be_told_to_another_project_and_accepted(store: Store) -
         ("\udcff", "not JSON"),
     ],
 )
-def test_a_mistake_is_told_with_its_line(line: str, told: str) -> None:
+def test_a_mistake_is_reported_with_its_line(line: str, message: str) -> None:
     data = WHOLE.encode() + b"\n" + line.encode("utf-8", "surrogateescape")
     with pytest.raises(UsageError) as caught:
         read_lines(data, "facts.jsonl")
-    assert told in str(caught.value)
+    assert message in str(caught.value)
     assert str(caught.value).startswith("facts.jsonl, line 2")
 
 

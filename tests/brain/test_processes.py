@@ -11,14 +11,16 @@ from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 import podium
 from podium.brain import Brain, Fact
-from podium.brain.files import import_facts
-from podium.brain.review import Review
+from podium.brain.review import Review, import_facts
 from podium.settings import Settings
 from podium.stores import open_store
 from podium.stores.sqlite.connection import connect
-from tests.brain.telling import fact
+from tests import warm
+from tests.brain.facts import fact
 
 ROOT = Path(__file__).parents[2]
 SIZE = 400
@@ -26,7 +28,7 @@ SIZE = 400
 
 def start(url: str, first: int) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "tests.brain.programs.import_batches", url, str(first), str(SIZE)]
-    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    return warm.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
 
 
 def read_until_killed(process: subprocess.Popen[str], lines: int) -> list[int]:
@@ -42,21 +44,22 @@ def both_at_once(url: str, *decisions: list[str]) -> list[bytes]:
     """Reviews of one run by several processes; what each of them printed."""
     command = [sys.executable, "-m", "podium", "brain", "review", "run-1", "--json", "--store", url]
     env = {**os.environ, "PYTHONPATH": str(Path(podium.__file__).parents[1])}
-    running = [subprocess.Popen([*command, *words], stdout=subprocess.PIPE, env=env) for words in decisions]
+    running = [warm.Popen([*command, *words], stdout=subprocess.PIPE, env=env) for words in decisions]
     return [process.communicate(timeout=60)[0] for process in running]
 
 
 async def batches_in(url: str) -> Counter[str]:
     """How many facts of each batch there are, by the table and by the words."""
     async with open_store(url) as store:
-        counts = Counter(one.value for one in await store.list_facts("p"))
+        counts = Counter(fact.value for fact in await store.list_facts("p"))
         words = await store.match_facts("p", ["number"], limit=1_000_000)
-        assert Counter(one.value for one in words) == counts
-        for one in words[:20]:
-            assert len(await store.fact_history("p", one.id)) == 1
+        assert Counter(fact.value for fact in words) == counts
+        for fact in words[:20]:
+            assert len(await store.fact_history("p", fact.id)) == 1
     return counts
 
 
+@pytest.mark.slow
 async def test_an_import_that_is_killed_is_whole_or_not_there(tmp_path: Path) -> None:
     url = str(tmp_path / "x.sqlite")
     chance = random.Random(3)
@@ -70,10 +73,10 @@ async def test_an_import_that_is_killed_is_whole_or_not_there(tmp_path: Path) ->
         db.execute("INSERT INTO fact_words (fact_words) VALUES ('integrity-check')")
 
 
-async def test_two_processes_tell_facts_at_once(tmp_path: Path) -> None:
+async def test_two_processes_show_facts_at_once(tmp_path: Path) -> None:
     url = str(tmp_path / "x.sqlite")
-    one, two = start(url, 0), start(url, 5000)
-    seen = read_until_killed(one, 4) + read_until_killed(two, 4)
+    first, second = start(url, 0), start(url, 5000)
+    seen = read_until_killed(first, 4) + read_until_killed(second, 4)
     counts = await batches_in(url)
     assert set(counts.values()) == {SIZE}
     assert {f"number {number}" for number in seen} <= set(counts)
@@ -94,6 +97,7 @@ async def test_two_processes_review_at_once_and_each_fact_is_decided_once(tmp_pa
         assert (share.accepted, share.discarded, share.proposed) == (len(accepted), len(discarded), 0)
 
 
+@pytest.mark.slow
 async def test_ten_thousand_facts_stay_usable(tmp_path: Path) -> None:
     facts = [
         Fact(subject=f"Person {number % 500}", predicate="note", value=f"word{number}", kind="character")
@@ -105,7 +109,7 @@ async def test_ten_thousand_facts_stay_usable(tmp_path: Path) -> None:
         review = Review(brain, by="me")
         await review.accept_all(await brain.facts(("proposed",)))
         assert len(review.outcome.accepted) == 10_000
-        assert [one.value for one in await brain.search("word9999", 1)] == ["word9999"]
+        assert [fact.value for fact in await brain.search("word9999", 1)] == ["word9999"]
         assert len(await brain.search("Person 7", 20)) == 20
         assert len(await brain.names()) == 500
         known = [fact("Person 1 | eye colour | green", status="accepted")]

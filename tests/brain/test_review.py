@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from podium.brain import Brain
 from podium.brain.review import Review
-from tests.brain.telling import fact, told
+from tests.brain.facts import add_facts, fact
 
 
 async def waiting(brain: Brain, *texts: str) -> Review:
@@ -13,11 +13,11 @@ async def waiting(brain: Brain, *texts: str) -> Review:
 
 
 async def values(brain: Brain, status: str = "accepted") -> list[str]:
-    return [one.value for one in await brain.facts((status,))]
+    return [fact.value for fact in await brain.facts((status,))]
 
 
 async def test_accepting_all_leaves_what_contradicts_canon(brain: Brain) -> None:
-    await told(brain, "Elena | eyes | green")
+    await add_facts(brain, "Elena | eyes | green")
     review = await waiting(brain, "Elena | eyes | blue", "Elena | age | 34")
     await review.accept_all(await brain.facts(("proposed",)))
     assert await values(brain) == ["green", "34"]
@@ -32,7 +32,7 @@ async def test_of_two_new_facts_that_contradict_each_other_one_is_accepted(brain
 
 
 async def test_a_fact_takes_the_place_of_what_it_contradicts(brain: Brain) -> None:
-    (old,) = await told(brain, "Elena | eyes | green")
+    (old,) = await add_facts(brain, "Elena | eyes | green")
     review = await waiting(brain, "Elena | eyes | blue")
     (new,) = await brain.facts(("proposed",))
     assert await review.replace(new)
@@ -70,6 +70,6 @@ async def test_what_somebody_else_has_decided_is_left_alone(brain: Brain) -> Non
 
 
 async def test_a_decision_can_be_taken_back(brain: Brain) -> None:
-    (found,) = await told(brain, "Elena | eyes | green")
-    await Review(brain, by="Ada").discard([found])
+    (stored,) = await add_facts(brain, "Elena | eyes | green")
+    await Review(brain, by="Ada").discard([stored])
     assert await brain.search("Elena") == []

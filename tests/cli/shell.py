@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import podium
+from tests import warm
 
 FLOWS = Path(__file__).parent / "programs" / "flows.py"
 COMMAND = [sys.executable, "-m", "podium"]
@@ -24,7 +25,7 @@ PATIENCE_S = 60.0
 """A process that says nothing for so long has hung."""
 
 
-class Said:
+class Output:
     """What a finished process said."""
 
     def __init__(self, done: subprocess.CompletedProcess[bytes]) -> None:
@@ -52,32 +53,30 @@ class Shell:
         self._processes: list[subprocess.Popen[bytes]] = []
         self._terminals: list[Terminal] = []
         source = str(Path(podium.__file__).parents[1])
-        kept = {
+        inherited = {
             name: os.environ[name]
             for name in ("PATH", "HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME")
             if name in os.environ
         }
         self.env = {
-            **kept,
+            **inherited,
             "PYTHONPATH": source,
             "LANG": "C.UTF-8",
             "PODIUM_STORE": str(folder / "podium.sqlite"),
         }
 
-    def __call__(self, *words: str, stdin: str = "", code: int | None = 0, **env: str) -> Said:
+    def __call__(self, *words: str, stdin: str = "", code: int | None = 0, **env: str) -> Output:
         """Run to the end; `code` is the exit code that must come out (`None`: any)."""
-        done = subprocess.run(
+        done = warm.run(
             [*COMMAND, *words],
             input=stdin.encode(),
-            capture_output=True,
             cwd=self.folder,
             env={**self.env, **env},
             timeout=PATIENCE_S,
-            check=False,
         )
-        said = Said(done)
-        assert code is None or said.code == code, f"exit {said.code}\n{said.out}\n{said.err}"
-        return said
+        output = Output(done)
+        assert code is None or output.code == code, f"exit {output.code}\n{output.out}\n{output.err}"
+        return output
 
     def run(self, flow: str, request: str, *words: str, code: int | None = 0, **env: str) -> Any:
         """Run a workflow of `flows.py` and give its `--json`."""
@@ -85,7 +84,7 @@ class Shell:
 
     def start(self, *words: str, **env: str) -> subprocess.Popen[bytes]:
         """Start in the background, stdout and stderr on pipes."""
-        process = subprocess.Popen(
+        process = warm.Popen(
             [*COMMAND, *words],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -124,10 +123,9 @@ class Terminal:
     ) -> None:
         self._master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-        self._process = subprocess.Popen(
-            command, stdin=slave, stdout=slave, stderr=slave, cwd=folder, env=env, start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
-        )  # fmt: skip
+        self._process = warm.Popen(
+            command, stdin=slave, stdout=slave, stderr=slave, cwd=folder, env=env, start_new_session=True
+        )
         os.close(slave)
         self.raw = b""
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.shell import Said, Shell
+from tests.cli.shell import Output, Shell
 
 CANON = (
     ("Elena Marsh", "eye colour", "green"),
@@ -29,32 +29,32 @@ def lines(*facts: tuple[str, str, str], **more: str) -> str:
 @pytest.fixture
 def lighthouse(podium: Shell) -> Shell:
     """A project with canon from one run and proposals of another."""
-    told = lines(*CANON, source_run="run-one", status="accepted", quote="her green eyes")
-    told += lines(*NEW, source_run="run-two")
-    podium("brain", "import", "-", "--project", "lighthouse", stdin=told)
+    facts_text = lines(*CANON, source_run="run-one", status="accepted", quote="her green eyes")
+    facts_text += lines(*NEW, source_run="run-two")
+    podium("brain", "import", "-", "--project", "lighthouse", stdin=facts_text)
     return podium
 
 
 def facts(podium: Shell, status: str = "accepted") -> dict[str, dict[str, Any]]:
-    found = podium("brain", "show", "--status", status, "--json").json["facts"]
-    return {fact["value"]: fact for fact in found}
+    listed = podium("brain", "show", "--status", status, "--json").json["facts"]
+    return {fact["value"]: fact for fact in listed}
 
 
-def refused(said: Said, sentence: str) -> None:
-    assert said.code == 2
-    assert re.search(sentence, said.err), said.err
-    assert "Traceback" not in said.err
-    assert said.out == ""
+def refused(output: Output, sentence: str) -> None:
+    assert output.code == 2
+    assert re.search(sentence, output.err), output.err
+    assert "Traceback" not in output.err
+    assert output.out == ""
 
 
 # ── looking ──
 
 
 def test_an_empty_store_says_so(podium: Shell) -> None:
-    assert "No project knows anything yet." in podium("brain", "show").out
+    assert "There are no projects with facts yet." in podium("brain", "show").out
     assert podium("brain", "show", "--json").json == {"projects": []}
     for words in (["search", "x"], ["export"], ["forget", "--all", "--yes"], ["embed"]):
-        refused(podium("brain", *words, code=2), "No project knows anything yet")
+        refused(podium("brain", *words, code=2), "There are no projects with facts yet")
 
 
 def test_the_only_project_is_shown_and_several_are_listed(lighthouse: Shell) -> None:
@@ -67,7 +67,7 @@ def test_the_only_project_is_shown_and_several_are_listed(lighthouse: Shell) -> 
     assert re.search(r"harbour +0 +1 +0", listed)
     projects = lighthouse("brain", "show", "--json").json["projects"]
     assert [project["project"] for project in projects] == ["harbour", "lighthouse"]
-    refused(lighthouse("brain", "search", "x", code=2), "Which project is meant")
+    refused(lighthouse("brain", "search", "x", code=2), "There are several projects")
     refused(lighthouse("brain", "show", "--project", "harbor", code=2), "no project 'harbor'")
     assert lighthouse("brain", "show", "--project", "harbour", "--json").json["proposed"] == 1
 
@@ -83,11 +83,11 @@ def test_one_fact_is_shown_with_its_source_and_history(lighthouse: Shell) -> Non
 
 
 def test_a_search_finds_by_name_and_by_word(lighthouse: Shell) -> None:
-    found = lighthouse("brain", "search", "ellie", "--json").json
-    assert {fact["subject"] for fact in found["facts"]} == {"Elena Marsh"}
-    assert found["warning"] == ""
-    assert "Nothing is known about that." in lighthouse("brain", "search", "submarine").out
-    refused(lighthouse("brain", "search", " ", code=2), "nothing to search for")
+    data = lighthouse("brain", "search", "ellie", "--json").json
+    assert {fact["subject"] for fact in data["facts"]} == {"Elena Marsh"}
+    assert data["warning"] == ""
+    assert "No fact matches." in lighthouse("brain", "search", "submarine").out
+    refused(lighthouse("brain", "search", " ", code=2), "The search text is empty")
     refused(lighthouse("brain", "search", "x", "--limit", "0", code=2), "at least 1")
 
 
@@ -101,19 +101,19 @@ def test_control_characters_of_a_fact_do_not_reach_the_terminal(podium: Shell) -
 
 
 def test_a_review_without_a_terminal_lists_what_waits_and_what_contradicts(lighthouse: Shell) -> None:
-    said = lighthouse("brain", "review", "run-two")
-    assert "! high: Elena Marsh, eye colour: another colour" in said.out
-    assert "! critical: Marcus is dead in canon" in said.out
-    assert "podium brain review run-two --accept all" in said.out
-    found = lighthouse("brain", "review", "run-two", "--json").json
-    assert [fact["value"] for fact in found["waiting"]] == ["blue", "We should leave.", "40"]
-    assert [clash["severity"] for clash in found["contradictions"]] == ["high", "critical"]
+    output = lighthouse("brain", "review", "run-two")
+    assert "! high: Elena Marsh, eye colour: another colour" in output.out
+    assert "! critical: Marcus is dead in canon" in output.out
+    assert "podium brain review run-two --accept all" in output.out
+    data = lighthouse("brain", "review", "run-two", "--json").json
+    assert [fact["value"] for fact in data["waiting"]] == ["blue", "We should leave.", "40"]
+    assert [clash["severity"] for clash in data["contradictions"]] == ["high", "critical"]
 
 
 def test_accepting_all_leaves_contradictions_and_says_how_to_go_on(lighthouse: Shell) -> None:
-    said = lighthouse("brain", "review", "run-two", "--accept", "all")
-    assert "1 accepted; 2 left to review." in said.out
-    assert "--replace " in said.out
+    output = lighthouse("brain", "review", "run-two", "--accept", "all")
+    assert "1 accepted; 2 left to review." in output.out
+    assert "--replace " in output.out
     assert set(facts(lighthouse)) == {"green", "Ellie", "dead", "40"}
 
 
@@ -147,9 +147,9 @@ def test_a_decision_can_be_taken_back(lighthouse: Shell) -> None:
         (["--accept", "zzzz"], "no fact 'zzzz'"),
         (["--edit", "nothing"], "not of the form ID=VALUE"),
         (["--edit", "abcd.colour=x"], "cannot be edited"),
-        (["--edit", "abcd.kind=ghost"], "'ghost' is no kind"),
-        (["--accept", "all", "--discard", "all"], "cannot be accepted and discarded"),
-        (["--replace", "all"], "wants ids"),
+        (["--edit", "abcd.kind=ghost"], "There is no kind 'ghost'"),
+        (["--accept", "all", "--discard", "all"], "--discard all cannot be combined"),
+        (["--replace", "all"], "needs ids"),
         (["--accept"], "--accept needs a value"),
     ],
 )
@@ -162,7 +162,7 @@ def test_a_fact_can_be_decided_in_one_way_only(lighthouse: Shell) -> None:
     age = facts(lighthouse, "proposed")["40"]["id"]
     refused(
         lighthouse("brain", "review", "run-two", "--accept", age, "--discard", age, code=2),
-        "only one of these",
+        "more than one of --accept",
     )
 
 
@@ -175,8 +175,8 @@ def test_a_run_without_facts_and_a_run_that_is_not_there(podium: Shell) -> None:
 
 def test_everything_that_waits_in_a_project_can_be_reviewed(lighthouse: Shell) -> None:
     lighthouse("brain", "import", "-", "--project", "lighthouse", stdin=lines(("Ida", "age", "70")))
-    found = lighthouse("brain", "review", "--project", "lighthouse", "--json").json
-    assert len(found["waiting"]) == 4
+    data = lighthouse("brain", "review", "--project", "lighthouse", "--json").json
+    assert len(data["waiting"]) == 4
 
 
 # ── files ──
@@ -187,8 +187,8 @@ def test_an_export_is_read_again_as_the_same(lighthouse: Shell) -> None:
     lighthouse("brain", "export", "facts.jsonl")
     assert (lighthouse.folder / "facts.jsonl").read_bytes() == written
     lighthouse("brain", "forget", "--all", "--yes")
-    said = lighthouse("brain", "import", "facts.jsonl").out
-    assert "Read 6 new facts (lighthouse 6)." in said
+    output = lighthouse("brain", "import", "facts.jsonl").out
+    assert "Read 6 new facts (lighthouse 6)." in output
     assert lighthouse("brain", "export").raw == written
     assert "0 new facts" in lighthouse("brain", "import", "facts.jsonl").out
     assert lighthouse("brain", "export", "--json").json["exported"] == 6
@@ -212,7 +212,7 @@ def test_a_file_with_a_mistake_leaves_no_fact_behind(podium: Shell, line: str, s
     assert podium("brain", "show", "--json").json == {"projects": []}
 
 
-def test_files_that_cannot_be_read_or_written_are_told(lighthouse: Shell) -> None:
+def test_files_that_cannot_be_read_or_written_are_reported(lighthouse: Shell) -> None:
     refused(lighthouse("brain", "import", "missing.jsonl", code=2), "missing.jsonl cannot be read")
     refused(lighthouse("brain", "export", "no/such/folder", code=2), "cannot be written")
 
@@ -222,10 +222,12 @@ def test_files_that_cannot_be_read_or_written_are_told(lighthouse: Shell) -> Non
 
 def test_forgetting_needs_consent_and_says_what_is_gone(lighthouse: Shell) -> None:
     green = facts(lighthouse)["green"]["id"]
-    refused(lighthouse("brain", "forget", green, code=2), "word of consent")
-    refused(lighthouse("brain", "forget", "--yes", code=2), "Say what to forget")
+    refused(lighthouse("brain", "forget", green, code=2), "needs a confirmation")
+    refused(lighthouse("brain", "forget", "--yes", code=2), "needs exactly one of")
     refused(lighthouse("brain", "forget", "zzzz", "--yes", code=2), "no fact 'zzzz'")
-    refused(lighthouse("brain", "forget", "--run", "other", "--yes", code=2), "was taken from a run 'other'")
+    refused(
+        lighthouse("brain", "forget", "--run", "other", "--yes", code=2), "has no fact from a run 'other'"
+    )
     assert "Forgot 1 fact of lighthouse." in lighthouse("brain", "forget", green, "--yes").out
     assert lighthouse("brain", "forget", "--run", "run-two", "--yes", "--json").json["forgotten"] == 3
     assert set(facts(lighthouse, "all")) == {"Ellie", "dead"}
@@ -241,18 +243,18 @@ def test_search_by_meaning_with_a_function_of_one_s_own(lighthouse: Shell, tmp_p
     )
     (tmp_path / "podium.toml").write_text('[brain]\nembedding = "python:own.py:embed"\n')
     assert "Embedded 3 facts of lighthouse." in lighthouse("brain", "embed").out
-    found = lighthouse("brain", "search", "graveyard", "--json").json
-    assert found["facts"][0]["value"] == "dead"
+    data = lighthouse("brain", "search", "graveyard", "--json").json
+    assert data["facts"][0]["value"] == "dead"
     (tmp_path / "own.py").write_text("def embed(texts):\n    raise RuntimeError('no luck')\n")
-    said = lighthouse("brain", "search", "Marcus")
-    assert "dead" in said.out
-    assert "no luck" in said.err
+    output = lighthouse("brain", "search", "Marcus")
+    assert "dead" in output.out
+    assert "no luck" in output.err
     lighthouse("brain", "review", "run-two", "--accept", "all")
     refused_embed = lighthouse("brain", "embed", code=1)
     assert "no luck" in refused_embed.err
 
 
-def test_a_wrong_setting_is_told(podium: Shell, tmp_path: Path) -> None:
+def test_a_wrong_setting_is_reported(podium: Shell, tmp_path: Path) -> None:
     (tmp_path / "podium.toml").write_text('[brain]\nembeding = "x"\n')
     refused(podium("brain", "show", code=2), "`brain` in .* must be a table with `embedding`")
 
@@ -266,11 +268,11 @@ def test_a_wrong_setting_is_told(podium: Shell, tmp_path: Path) -> None:
         (["import"], "needs FILE"),
     ],
 )
-def test_a_misspelt_command_is_told(podium: Shell, words: list[str], sentence: str) -> None:
+def test_a_misspelt_command_is_reported(podium: Shell, words: list[str], sentence: str) -> None:
     refused(podium("brain", *words, code=2), sentence)
 
 
-def test_help_tells_what_there_is(podium: Shell) -> None:
+def test_help_shows_what_there_is(podium: Shell) -> None:
     page = podium("brain", "--help").out
     for name in ("show", "search", "review", "forget", "export", "import", "embed"):
         assert f"  {name} " in page

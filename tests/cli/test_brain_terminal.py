@@ -8,13 +8,13 @@ from rich.cells import cell_len
 from tests.cli.shell import Shell, Terminal
 from tests.cli.test_brain import CANON, NEW, facts, lines
 
-ASK = "Ctrl-D leaves it open"
+ASK = "Ctrl-D to answer later"
 
 
 @pytest.fixture
 def lighthouse(podium: Shell) -> Shell:
-    told = lines(*CANON, source_run="run-one", status="accepted") + lines(*NEW, source_run="run-two")
-    podium("brain", "import", "-", "--project", "lighthouse", stdin=told)
+    facts_text = lines(*CANON, source_run="run-one", status="accepted") + lines(*NEW, source_run="run-two")
+    podium("brain", "import", "-", "--project", "lighthouse", stdin=facts_text)
     return podium
 
 

@@ -72,29 +72,29 @@ def test_a_person_sees_what_came_from_the_cache(podium: Shell) -> None:
     assert json.loads(podium("report", "last", "--format", "json").out)["saved"]["calls"] == 3
 
 
-def test_stats_tell_what_is_held_and_saved(podium: Shell) -> None:
+def test_stats_show_what_is_held_and_saved(podium: Shell) -> None:
     prepare(podium)
     assert "The cache is empty." in podium("cache").out
     for _ in range(2):
         run(podium, "--cache")
-    told = podium("cache", "stats", "--json").json
-    assert (told["entries"], told["hits"], told["saved_calls"], told["limit_bytes"]) == (3, 3, 3, 500_000_000)
-    assert [share["model"].endswith("flow.py:answer") for share in told["models"]] == [True]
-    assert told["bytes"] > 0 < len(told["oldest"])
+    data = podium("cache", "stats", "--json").json
+    assert (data["entries"], data["hits"], data["saved_calls"], data["limit_bytes"]) == (3, 3, 3, 500_000_000)
+    assert [share["model"].endswith("flow.py:answer") for share in data["models"]] == [True]
+    assert data["bytes"] > 0 < len(data["oldest"])
     lines = podium("cache").out.splitlines()
     assert lines[0].startswith("3 answers, ")
     assert lines[0].endswith("3 calls saved, $0.00")
     assert lines[2].split()[:2] == [MODEL, "3"]
 
 
-def test_clear_needs_consent_and_tells_what_it_removed(podium: Shell) -> None:
+def test_clear_needs_consent_and_shows_what_it_removed(podium: Shell) -> None:
     prepare(podium)
     run(podium, "--cache")
     refused = podium("cache", "clear", code=2)
-    assert refused.err == "Error: Clearing the cache needs a word of consent.\nHint: Add --yes.\n"
+    assert refused.err == "Error: Clearing the cache needs a confirmation.\nHint: Add --yes.\n"
     assert podium("cache", "--json").json["entries"] == 3
-    kept = podium("cache", "clear", "--older-than", "30d", "--yes", "--json").json
-    assert kept == {"cleared": {"entries": 0, "bytes": 0}}
+    cleared = podium("cache", "clear", "--older-than", "30d", "--yes", "--json").json
+    assert cleared == {"cleared": {"entries": 0, "bytes": 0}}
     assert podium("cache", "clear", "--model", MODEL, "--yes").out.startswith("Cleared 3 answers, ")
     assert podium("cache", "--json").json["models"] == []
 
@@ -120,7 +120,7 @@ def test_mistakes_are_one_sentence(podium: Shell) -> None:
     wrong = podium("cache", "clear", "--model", "python:flow.py:answr", "--yes", code=2).err
     assert "The cache holds no answer of python:flow.py:answr." in wrong
     assert f"Did you mean {MODEL}?" in wrong
-    assert "belong to `podium cache clear`" in podium("cache", "--yes", code=2).err
+    assert "options of `podium cache clear`" in podium("cache", "--yes", code=2).err
     assert "is not a duration" in podium("cache", "clear", "--older-than", "soon", code=2).err
     assert "stats" in podium("cache", "empty", code=2).err
     assert "a size such as 500MB or 2GB" in podium("cache", code=2, PODIUM_CACHE_SIZE="big").err

@@ -20,8 +20,8 @@ def test_a_folder_is_added_listed_searched_and_removed(podium: Shell, tmp_path: 
     assert listed[0].split() == ["name", "documents", "unreadable", "characters", "indexed", "folder"]
     assert listed[1].split()[:3] == ["sea", "2", "0"]
     assert listed[1].endswith(str(tmp_path / "docs"))
-    found = podium("corpus", "search", "how low is the water?").out
-    assert found == (
+    passages = podium("corpus", "search", "how low is the water?").out
+    assert passages == (
         "1. Tides\ntides.md · 2024-05-17 · Harbour Office\nLow water comes twice a day.\n"
     )  # fmt: skip
     assert podium("corpus", "search", "volcano").out == "Nothing was found.\n"
@@ -55,39 +55,39 @@ def test_several_corpora_are_searched_together_or_one_alone(podium: Shell, tmp_p
     assert [hit["title"] for hit in alone] == ["Wells"]
 
 
-def test_what_was_left_out_is_told_beside_the_result(podium: Shell, tmp_path: Path) -> None:
+def test_what_was_left_out_is_reported_beside_the_result(podium: Shell, tmp_path: Path) -> None:
     folder_with(tmp_path / "docs", **{f"n{n}_dot_pdf": b"no pdf" for n in range(25)})
-    said = podium("corpus", "add", "docs")
-    assert said.out.startswith("docs  0 documents")
-    assert "No Markdown, text, HTML or PDF was found there." in said.err
-    assert said.err.count("Left out: ") == 20
-    assert "… and 5 more" in said.err
+    output = podium("corpus", "add", "docs")
+    assert output.out.startswith("docs  0 documents")
+    assert "The folder has no Markdown, text, HTML or PDF files." in output.err
+    assert output.err.count("Left out: ") == 20
+    assert "… and 5 more" in output.err
 
 
 def test_mistakes_are_one_sentence_and_a_hint(podium: Shell, tmp_path: Path) -> None:
     folder_with(tmp_path / "docs", a_dot_md=TIDES)
     folder_with(tmp_path / "more", a_dot_md=TIDES)
-    for words, told in [
+    for words, message in [
         (("add", "nowhere"), f"{tmp_path / 'nowhere'} is not a folder."),
         (("add", "docs/a.md"), "is not a folder."),
         (("search", "water"), "There is no corpus yet."),
         (("remove", "docs"), "There is no corpus yet."),
-        (("search", "  "), "There is nothing to search for."),
+        (("search", "  "), "The search text is empty."),
         (("add", "docs", "--name", "a/b"), "A name is one short line without /, and not only dots."),
         (("ad", "docs"), "podium corpus has no 'ad'"),
     ]:
-        said = podium("corpus", *words, code=2)
-        assert told in said.err
-        assert "Hint: " in said.err
-        assert "Traceback" not in said.err
+        output = podium("corpus", *words, code=2)
+        assert message in output.err
+        assert "Hint: " in output.err
+        assert "Traceback" not in output.err
     podium("corpus", "add", "docs", "--name", "sea")
-    for words, told in [
+    for words, message in [
         (("add", "more", "--name", "sea"), f"'sea' is the name of {tmp_path / 'docs'}."),
         (("search", "water", "--corpus", "see"), "There is no corpus 'see'. Did you mean 'sea'?"),
         (("search", "water", "--limit", "0"), "--limit must be at least 1."),
-        (("remove", "see"), "Hint: There are: sea."),
+        (("remove", "see"), "Hint: Known: sea."),
     ]:
-        assert told in podium("corpus", *words, code=2).err
+        assert message in podium("corpus", *words, code=2).err
 
 
 def test_a_title_cannot_steer_the_terminal(podium: Shell, tmp_path: Path) -> None:
@@ -154,9 +154,9 @@ def test_without_the_extra_meaning_is_refused_in_one_sentence(podium: Shell, tmp
     hidden = "import sys; sys.modules.update(wordllama=None, tokenizers=None)\n"
     folder_with(tmp_path / "blocked", sitecustomize_dot_py=hidden)
     blocked = f"{tmp_path / 'blocked'}:{podium.env['PYTHONPATH']}"
-    said = podium("corpus", "add", "docs", "--semantic", code=2, PYTHONPATH=blocked)
-    assert "pip install 'podium[semantic]'" in said.err
-    assert "Traceback" not in said.err
+    output = podium("corpus", "add", "docs", "--semantic", code=2, PYTHONPATH=blocked)
+    assert "pip install 'podium[semantic]'" in output.err
+    assert "Traceback" not in output.err
 
 
 @pytest.mark.skipif(not meaning.is_installed(), reason="needs podium[semantic]")

@@ -10,11 +10,11 @@ TOPIC = "How can our small town get more people to cycle to work?"
 
 
 def test_a_council_from_topic_to_report(podium: Shell) -> None:
-    said = podium("run", "council", TOPIC, "--preset", "extended", "--model", "rehearsal")
-    assert "▸ Round 2 of 2" in said.out
-    assert "★ Winner: " in said.out
-    assert "20 calls" in said.out
-    assert "report.html" in said.out
+    output = podium("run", "council", TOPIC, "--preset", "extended", "--model", "rehearsal")
+    assert "▸ Round 2 of 2" in output.out
+    assert "★ Winner: " in output.out
+    assert "20 calls" in output.out
+    assert "report.html" in output.out
     podium("report", "last", "-o", "report.html")
     page = (podium.folder / "report.html").read_text()
     assert "<h2>The record: how it was decided</h2>" in page
@@ -25,13 +25,13 @@ def test_a_council_from_topic_to_report(podium: Shell) -> None:
 
 
 def test_run_json_gives_the_whole_output(podium: Shell) -> None:
-    found = podium("run", "council", TOPIC, "--model", "rehearsal", "--json").json
-    assert set(found["output"]) == {
+    data = podium("run", "council", TOPIC, "--model", "rehearsal", "--json").json
+    assert set(data["output"]) == {
         "topic", "status", "rounds", "ideas", "final_idea", "scored", "below_threshold", "leader_choice",
         "chosen", "reasoning", "recommendation", "deliverable", "open_points", "settled_points",
         "messages", "comparison", "baseline", "warnings",
     }  # fmt: skip
-    assert (found["status"], found["rehearsal"], found["usage"]["calls"]) == ("completed", True, 10)
+    assert (data["status"], data["rehearsal"], data["usage"]["calls"]) == ("completed", True, 10)
 
 
 def test_every_flag_of_a_council_is_taken(podium: Shell) -> None:
@@ -46,17 +46,17 @@ def test_every_flag_of_a_council_is_taken(podium: Shell) -> None:
         "9",
     ]
     more = ["--min-score", "9.9", "--deep-dive", "--context-window", "16000"]
-    found = podium("run", "council", TOPIC, *flags, *more, "--model", "rehearsal", "--json").json
-    types = [m["type"] for m in found["output"]["messages"]]
+    data = podium("run", "council", TOPIC, *flags, *more, "--model", "rehearsal", "--json").json
+    types = [m["type"] for m in data["output"]["messages"]]
     assert types.count("synthesis") == 2
     assert types.count("critic") == 4
-    assert found["output"]["below_threshold"] is True
-    assert len(found["output"]["ideas"]) >= 9
+    assert data["output"]["below_threshold"] is True
+    assert len(data["output"]["ideas"]) >= 9
     assert "visualization" not in types
 
 
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    ("flags", "message"),
     [
         (["--roles", "ideation,critic"], "needs the role team_leader"),
         (["--roles", "leader,ideation,critik"], "Did you mean critic?"),
@@ -68,12 +68,12 @@ def test_every_flag_of_a_council_is_taken(podium: Shell) -> None:
         (["--context-window", "10"], "--context-window"),
     ],
 )
-def test_what_is_wrong_is_told_in_one_sentence_before_anything_starts(
-    podium: Shell, flags: list[str], said: str
+def test_what_is_wrong_is_reported_in_one_sentence_before_anything_starts(
+    podium: Shell, flags: list[str], message: str
 ) -> None:
-    found = podium("run", "council", TOPIC, *flags, "--model", "rehearsal", code=2)
-    assert said in found.err
-    assert "Traceback" not in found.err
+    output = podium("run", "council", TOPIC, *flags, "--model", "rehearsal", code=2)
+    assert message in output.err
+    assert "Traceback" not in output.err
     assert podium("runs", "--json").json["runs"] == []
 
 
@@ -81,8 +81,8 @@ def test_a_person_approves_the_result(podium: Shell) -> None:
     waiting = podium("run", "council", TOPIC, "--approve", "result", "--model", "rehearsal", code=5)
     assert "as the result?" in waiting.out
     assert podium("answer", "last", "approve", code=None).code in (0, 5)
-    found = podium("resume", "last", code=None)
-    assert podium("show", "last", "--json").json["status"] == "completed", found.err
+    output = podium("resume", "last", code=None)
+    assert podium("show", "last", "--json").json["status"] == "completed", output.err
 
 
 def test_the_live_view_draws_rounds_and_speakers(podium: Shell) -> None:

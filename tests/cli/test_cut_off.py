@@ -24,8 +24,10 @@ async def wire() -> AsyncIterator[Wire]:
 async def run(podium: Shell, wire: Wire, *words: str) -> tuple[str, str]:
     """Return what a run prints to stdout and to stderr."""
     flow, model = f"{FLOWS}:chain", f"openai-compatible:m@{wire.url}/v1"
-    said = await asyncio.to_thread(podium, "run", flow, "a storm", "--rounds", "0", "--model", model, *words)
-    return said.out, said.err
+    output = await asyncio.to_thread(
+        podium, "run", flow, "a storm", "--rounds", "0", "--model", model, *words
+    )
+    return output.out, output.err
 
 
 async def test_quiet_says_on_stderr_that_the_result_is_not_complete(podium: Shell, wire: Wire) -> None:

@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from podium.cli.app import NAMES
+from podium.workflows import SHIPPED
 from tests.cli.shell import COMMAND, FLOWS, Shell
 
 PICKY = """\
@@ -28,7 +29,7 @@ def test_a_page_names_its_arguments_and_leaves_no_trailing_space(podium: Shell, 
     assert all(len(line) <= 160 for line in lines)
 
 
-def test_a_page_tells_more_than_the_list_of_commands(podium: Shell) -> None:
+def test_a_page_shows_more_than_the_list_of_commands(podium: Shell) -> None:
     assert "new totals" in podium("resume", "--help").out
     assert "inherited" in podium("fork", "--help").out
     assert "Exit codes: 0 completed" in podium("run", "--help").out
@@ -37,7 +38,8 @@ def test_a_page_tells_more_than_the_list_of_commands(podium: Shell) -> None:
 
 def test_prose_is_folded_to_the_width_and_commands_are_not(podium: Shell) -> None:
     out = podium("run", "--help", COLUMNS="60").out
-    assert "Ready-made workflows: build, council, research, studio, tree." in out.replace("\n", " ")
+    shipped = ", ".join(name for name in SHIPPED if name != "chat")
+    assert f"Shipped workflows: {shipped}." in out.replace("\n", " "), "name it in `podium run --help`"
     assert max(map(len, out.splitlines())) <= 60
     assert '  podium run hello.py "Plan a small garden"\n' in podium("--help", COLUMNS="30").out
 
@@ -46,10 +48,10 @@ def test_options_say_what_is_needed_and_keep_quiet_about_nothing(podium: Shell) 
     (podium.folder / "picky.py").write_text(PICKY)
     lines = podium("run", "picky.py", "--help").out.splitlines()
     assert "Wants things." in lines
-    told = {line.split()[0]: line.split(None, 2)[-1] for line in lines if line.startswith("  --")}
-    assert told["--must"] == "[required]"
-    assert "default" not in told["--loud,"]
-    assert told["--rate"] == "[default: 0.5]"
+    descriptions = {line.split()[0]: line.split(None, 2)[-1] for line in lines if line.startswith("  --")}
+    assert descriptions["--must"] == "[required]"
+    assert "default" not in descriptions["--loud,"]
+    assert descriptions["--rate"] == "[default: 0.5]"
     assert "podium run picky.py --help" in podium("run", "picky.py", "x", code=2).err
 
 

@@ -17,18 +17,18 @@ def test_a_signal_lets_the_call_finish_pauses_and_prints_how_to_go_on(
 ) -> None:
     driver = podium.start("run", f"{FLOWS}:patient", str(podium.folder), PODIUM_PAUSE_GRACE="1m")
     assert driver.stdout is not None
-    said = ""
+    output = ""
     for line in driver.stdout:
-        said += line.decode()
+        output += line.decode()
         if b"marked" in line:
             driver.send_signal(number)
         if b"Pausing" in line:
             (podium.folder / "go").touch()
     assert driver.wait(60) == 130
     run_id = podium("runs", "--json").json["runs"][0]["run_id"]
-    assert "calls under way get 60 s to finish" in said
-    assert "■ paused" in said
-    assert f"podium resume {run_id}" in said
+    assert "calls in flight get 60 s to finish" in output
+    assert "■ paused" in output
+    assert f"podium resume {run_id}" in output
     events = podium("events", run_id, "--json").lines
     assert [event["path"] for event in events if event["type"] == "step.completed"] == ["mark", "wait"]
     assert events[-1]["type"] == "run.paused"
@@ -52,10 +52,12 @@ def test_a_second_signal_stops_at_once_and_with_json_there_is_still_one_object(p
 
 
 def test_an_interrupt_out_of_a_model_function_still_gives_one_object_and_leaves_a_run(podium: Shell) -> None:
-    said = podium("run", f"{FLOWS}:chain", "x", "--model", f"python:{FLOWS}:press_ctrl_c", "--json", code=130)
-    assert said.json["error"] == "Interrupted."
-    assert "podium resume last" in said.json["hint"]
-    assert "Traceback" not in said.err
+    output = podium(
+        "run", f"{FLOWS}:chain", "x", "--model", f"python:{FLOWS}:press_ctrl_c", "--json", code=130
+    )
+    assert output.json["error"] == "Interrupted."
+    assert "podium resume last" in output.json["hint"]
+    assert "Traceback" not in output.err
     assert podium("resume", "last", "--model", "rehearsal", "--json").json["status"] == "completed"
 
 
@@ -73,7 +75,7 @@ def test_watching_ends_quietly_with_a_signal(podium: Shell) -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 @pytest.mark.parametrize("flag", ["--json", "--quiet", "--concurrency=2"])
-def test_output_that_cannot_be_written_is_told_in_a_sentence(podium: Shell, flag: str) -> None:
+def test_output_that_cannot_be_written_is_reported_in_a_sentence(podium: Shell, flag: str) -> None:
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
             [*COMMAND, "run", f"{FLOWS}:say", "x", flag],

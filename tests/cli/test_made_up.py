@@ -31,6 +31,23 @@ def test_the_terminal_card_marks_the_quality(podium: Shell, workflow: str) -> No
     assert card.search(podium("show", "last").out)
 
 
+SCORES = {
+    "studio": r"\d \(needs \d+\)|score \d|the team's quality",
+    "council": r"◆|★",
+    "research": r"claims? verified|Quality:|quality \d|accuracy \d",
+}
+
+
+@pytest.mark.parametrize("workflow", RUNS)
+def test_live_lines_mark_every_score(podium: Shell, workflow: str) -> None:
+    live = run(podium, workflow).partition("✓ completed")[0]
+    lines = [line for line in live.splitlines() if re.search(SCORES[workflow], line)]
+    assert lines
+    assert [line for line in lines if "(made up)" not in line] == []
+    events = podium("events", "last").out
+    assert all(line in events for line in lines), "the log and the browser show the same lines"
+
+
 @pytest.mark.parametrize("workflow", RUNS)
 def test_reports_mark_the_parts_with_scores_and_the_quality(podium: Shell, workflow: str) -> None:
     run(podium, workflow)

@@ -95,7 +95,7 @@ def test_every_heading_has_a_style_of_its_own() -> None:
         title: re.findall(rf"(\x1b\[[0-9;]*m){title}", file.getvalue())
         for title in ("The plan", "Details", "Smaller")
     }
-    assert len({tuple(found) for found in styled.values()}) == 3
+    assert len({tuple(styles) for styles in styled.values()}) == 3
 
 
 def test_a_terminal_that_knows_only_ascii_is_given_nothing_else() -> None:

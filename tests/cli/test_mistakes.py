@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.shell import COMMAND, FLOWS, PATIENCE_S, Said, Shell
+from podium.workflows import SHIPPED
+from tests.cli.shell import COMMAND, FLOWS, PATIENCE_S, Output, Shell
 
 CHAIN = f"{FLOWS}:chain"
 
@@ -20,7 +21,11 @@ MISTAKES = [
     (["runs", "--status", "runing"], "runing", "running"),
     (["runs", "extra"], "'extra'", ""),
     (["--jsno"], "podium has no option --jsno", "after the command"),
-    (["run"], "needs WORKFLOW", "Ready-made: build, council, research, studio, tree; or a file of yours."),
+    (
+        ["run"],
+        "needs WORKFLOW",
+        f"Shipped workflows: {', '.join(SHIPPED)}; or your own FILE.py.",
+    ),
     (["run"], "needs WORKFLOW", "podium run --help"),
     (
         ["run", "tree", "x", "--max-depth", "-1"],
@@ -96,46 +101,46 @@ PLACES = [
 
 @pytest.mark.parametrize("words", PLACES, ids=lambda words: " ".join(words))
 @pytest.mark.parametrize("name", ["~nobody-of-that-name", LONG, "loop"], ids=["home", "long", "loop"])
-def test_a_place_that_cannot_be_is_told_in_a_sentence(
+def test_a_place_that_cannot_be_is_reported_in_a_sentence(
     podium: Shell, words: tuple[str, ...], name: str
 ) -> None:
     for suffix in ("", ".py", ".yaml", ".toml"):
         (podium.folder / f"loop{suffix}").symlink_to(f"loop{suffix}")
-    said = podium(*(word.format(name) for word in words), code=2)
-    first, *rest = said.err.splitlines()
+    output = podium(*(word.format(name) for word in words), code=2)
+    first, *rest = output.err.splitlines()
     assert first.startswith("Error: ")
     assert name[:20] in first
     assert len(first) < 300
     assert len(rest) <= 1
-    assert "bug" not in said.err
+    assert "bug" not in output.err
     assert sorted(path.name for path in podium.folder.glob("~*")) == []
 
 
 @pytest.mark.parametrize(("words", "sentence", "hint"), MISTAKES, ids=lambda part: str(part)[-40:])
-def test_a_mistake_is_told_in_a_sentence_with_a_hint(
+def test_a_mistake_is_reported_in_a_sentence_with_a_hint(
     podium: Shell, words: list[str], sentence: str, hint: str
 ) -> None:
-    said = podium(*words, code=2)
-    assert said.out == ""
-    first = said.err.splitlines()[0]
+    output = podium(*words, code=2)
+    assert output.out == ""
+    first = output.err.splitlines()[0]
     assert first.startswith("Error: ")
     assert sentence in first
-    assert hint in "\n".join(line for line in said.err.splitlines() if line.startswith("Hint: "))
-    assert len(said.err.splitlines()) <= 2
-    assert "Traceback" not in said.err
-    assert "╭" not in said.err
+    assert hint in "\n".join(line for line in output.err.splitlines() if line.startswith("Hint: "))
+    assert len(output.err.splitlines()) <= 2
+    assert "Traceback" not in output.err
+    assert "╭" not in output.err
 
 
 def test_with_json_the_error_is_one_object_on_stdout(podium: Shell) -> None:
     for words in (["run", CHAIN, "x", "--round", "2"], ["show", "zzzzzzzz"], ["runs", "--limit", "x"]):
-        said = podium(*words, "--json", code=2)
-        assert list(said.json) == ["error", "hint"]
-        assert said.json["error"]
-        assert said.err == ""
+        output = podium(*words, "--json", code=2)
+        assert list(output.json) == ["error", "hint"]
+        assert output.json["error"]
+        assert output.err == ""
 
 
 def test_json_and_events_exclude_each_other(podium: Shell) -> None:
-    assert "exclude" in podium("run", CHAIN, "x", "--events", "--json", code=2).out
+    assert "cannot be combined" in podium("run", CHAIN, "x", "--events", "--json", code=2).out
 
 
 def test_nothing_is_started_by_a_mistake(podium: Shell) -> None:
@@ -146,18 +151,18 @@ def test_nothing_is_started_by_a_mistake(podium: Shell) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("import nowhere_to_be_found\n", "nowhere_to_be_found"),
         ("def f(:\n", "SyntaxError"),
         ("x = 1\n", "holds"),
     ],
 )
-def test_a_file_that_is_no_workflow_is_told_as_such(podium: Shell, text: str, told: str) -> None:
+def test_a_file_that_is_no_workflow_is_reported_as_such(podium: Shell, text: str, message: str) -> None:
     (podium.folder / "broken.py").write_text(text)
-    said = podium("run", "broken.py:flow", "x", code=2)
-    assert told in said.err
-    assert "Traceback" not in said.err
+    output = podium("run", "broken.py:flow", "x", code=2)
+    assert message in output.err
+    assert "Traceback" not in output.err
 
 
 @pytest.mark.parametrize(
@@ -167,8 +172,8 @@ def test_a_file_that_is_no_workflow_is_told_as_such(podium: Shell, text: str, to
     ids=lambda words: str(words[0]),
 )  # fmt: skip
 def test_a_store_that_is_not_there_is_refused_and_not_made(podium: Shell, words: list[str]) -> None:
-    said = podium(*words, "--store", "typo.sqlite", code=2)
-    assert f"There is no store {podium.folder / 'typo.sqlite'}" in said.err
+    output = podium(*words, "--store", "typo.sqlite", code=2)
+    assert f"There is no store {podium.folder / 'typo.sqlite'}" in output.err
     assert list(podium.folder.iterdir()) == []
 
 
@@ -181,15 +186,15 @@ def test_a_run_makes_the_store_that_it_names_and_the_default_one_may_be_empty(po
 
 def test_a_store_that_is_no_store_is_refused(podium: Shell) -> None:
     (podium.folder / "text.sqlite").write_text("this is not a database, it is only text " * 100)
-    said = podium("runs", "--store", "text.sqlite", code=2)
-    assert "text.sqlite" in said.err
+    output = podium("runs", "--store", "text.sqlite", code=2)
+    assert "text.sqlite" in output.err
 
 
 def test_a_store_where_nothing_can_be_written_is_refused(podium: Shell) -> None:
     (podium.folder / "file").write_text("")
-    said = podium("run", f"{FLOWS}:say", "x", "--store", "file/podium.sqlite", code=2)
-    assert said.err.startswith("Error: ")
-    assert "file" in said.err
+    output = podium("run", f"{FLOWS}:say", "x", "--store", "file/podium.sqlite", code=2)
+    assert output.err.startswith("Error: ")
+    assert "file" in output.err
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
@@ -200,10 +205,10 @@ def test_a_folder_without_permission_is_refused(podium: Shell, tmp_path: Path) -
 
 def test_a_wrong_settings_file_is_named_with_its_key(podium: Shell) -> None:
     (podium.folder / "podium.toml").write_text("max_uds = 1\n")
-    said = podium("runs", code=2)
-    assert "max_uds" in said.err
-    assert "podium.toml" in said.err
-    assert "max_usd" in said.err
+    output = podium("runs", code=2)
+    assert "max_uds" in output.err
+    assert "podium.toml" in output.err
+    assert "max_usd" in output.err
 
 
 def test_an_unexpected_error_is_called_a_bug_and_shows_its_traceback_only_on_demand(podium: Shell) -> None:
@@ -216,43 +221,43 @@ def test_an_unexpected_error_is_called_a_bug_and_shows_its_traceback_only_on_dem
         "    return request\n\n"
         "odd = Odd(fn, 'odd')\n"
     )
-    said = podium("run", "odd.py:odd", "x", code=1)
-    assert "this is a bug: LookupError: lost" in said.err
-    assert "Traceback" not in said.err
+    output = podium("run", "odd.py:odd", "x", code=1)
+    assert "this is a bug in Podium: LookupError: lost" in output.err
+    assert "Traceback" not in output.err
     assert "Traceback" in podium("run", "odd.py:odd", "x", code=1, PODIUM_DEBUG="1").err
     assert "this is a bug" in podium("run", "odd.py:odd", "x", "--json", code=1).json["error"]
 
 
-def test_a_file_that_leaves_while_it_is_imported_is_told_as_such(podium: Shell) -> None:
+def test_a_file_that_leaves_while_it_is_imported_is_reported_as_such(podium: Shell) -> None:
     (podium.folder / "leaving.py").write_text("import sys\nsys.exit(0)\n")
     assert "leaving.py" in podium("run", "leaving.py:flow", "x", code=2).err
 
 
-def in_shell(podium: Shell, script: str, *words: str) -> Said:
+def in_shell(podium: Shell, script: str, *words: str) -> Output:
     """Run a line of shell in which `podium` is `"$@"`."""
     done = subprocess.run(
         ["sh", "-c", script, "sh", *COMMAND, *words], stdin=subprocess.DEVNULL, capture_output=True,
         cwd=podium.folder, env=podium.env, timeout=PATIENCE_S, check=False,
     )  # fmt: skip
-    return Said(done)
+    return Output(done)
 
 
 def test_a_standard_input_that_is_closed_is_an_empty_one(podium: Shell) -> None:
     """As it is for what a daemon starts: it had ended in an error, with the run left behind."""
-    said = in_shell(podium, 'exec "$@" <&-', "run", CHAIN, "x", "--json")
-    assert (said.code, said.json["status"], said.err) == (0, "completed", "")
-    said = in_shell(podium, 'exec "$@" <&-', "run", CHAIN, "-")
-    assert said.code == 2
-    assert "Standard input is empty" in said.err
+    output = in_shell(podium, 'exec "$@" <&-', "run", CHAIN, "x", "--json")
+    assert (output.code, output.json["status"], output.err) == (0, "completed", "")
+    output = in_shell(podium, 'exec "$@" <&-', "run", CHAIN, "-")
+    assert output.code == 2
+    assert "Standard input is empty" in output.err
 
 
-def test_a_folder_that_is_gone_is_told(podium: Shell) -> None:
+def test_a_folder_that_is_gone_is_reported(podium: Shell) -> None:
     script = 'mkdir gone && cd gone && rmdir ../gone && exec "$@"'
     for words in (["runs"], ["run", CHAIN, "x"]):
-        said = in_shell(podium, script, *words)
-        assert (said.code, said.out) == (2, "")
-        assert said.err.splitlines() == [
-            "Error: The folder that you are in is gone.", "Hint: Go to another one: cd ~"
+        output = in_shell(podium, script, *words)
+        assert (output.code, output.out) == (2, "")
+        assert output.err.splitlines() == [
+            "Error: The current folder was deleted.", "Hint: Go to another one: cd ~"
         ]  # fmt: skip
 
 

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from tests.cli.shell import FLOWS, Said, Shell
+from tests.cli.shell import FLOWS, Output, Shell
 from tests.models.wire.answers import Hang, Refuse, Say
 from tests.models.wire.server import Wire, serving
 
@@ -18,7 +18,7 @@ OPENAI, ANTHROPIC = "sk-planted-openai-key", "sk-planted-anthropic-key"
 REPLY = Say(json.dumps({"sum": 42, "sentence": "Here you are."}), input_tokens=100, output_tokens=10)
 
 
-async def on(podium: Shell, env: dict[str, str], *words: str, code: int = 0) -> Said:
+async def on(podium: Shell, env: dict[str, str], *words: str, code: int = 0) -> Output:
     """A command while the provider of this process answers."""
     shell = Shell(podium.folder)
     shell.env |= {"PODIUM_RETRY_WAIT": "1ms", **env}
@@ -36,11 +36,11 @@ def anthropic(wire: Wire) -> dict[str, str]:
 # ── the list ──
 
 
-def test_the_list_tells_who_answers_now_and_what_the_others_need(podium: Shell) -> None:
+def test_the_list_shows_who_answers_now_and_what_the_others_need(podium: Shell) -> None:
     out = podium("models", OPENAI_API_KEY=OPENAI).out
-    told = ["openai:gpt-6-luna", "1.00", "1.05M", "Chosen because OPENAI_API_KEY is set", "rehearsal"]
-    told += ["ANTHROPIC_API_KEY", "OPENROUTER_API_KEY", "ollama:MODEL", "openai-compatible:MODEL@URL"]
-    assert [part for part in told if part not in out] == []
+    expected = ["openai:gpt-6-luna", "1.00", "1.05M", "Chosen because OPENAI_API_KEY is set", "rehearsal"]
+    expected += ["ANTHROPIC_API_KEY", "OPENROUTER_API_KEY", "ollama:MODEL", "openai-compatible:MODEL@URL"]
+    assert [part for part in expected if part not in out] == []
     assert OPENAI not in out
 
 
@@ -90,23 +90,23 @@ def test_the_list_as_json(podium: Shell) -> None:
     assert providers["anthropic"]["missing"] == "set ANTHROPIC_API_KEY"
 
 
-def test_a_model_of_the_settings_is_told_with_its_source(podium: Shell) -> None:
+def test_a_model_of_the_settings_is_reported_with_its_source(podium: Shell) -> None:
     out = podium("models", OPENAI_API_KEY=OPENAI, PODIUM_MODEL="rehearsal").out
-    assert "Every agent is answered by rehearsal" in out
+    assert "Model of every agent: rehearsal" in out
     assert "PODIUM_MODEL" in out
     assert "openai:gpt-6-luna" in out
 
 
-def test_a_provider_that_may_have_its_key_elsewhere_is_told_with_that_reservation(podium: Shell) -> None:
-    said = "bedrock: credentials and region as AWS's own tools find them; not looked for here."
-    assert said in podium("models").out
-    assert said not in podium("models", AWS_BEARER_TOKEN_BEDROCK="a key").out
+def test_a_provider_that_may_have_its_key_elsewhere_is_reported_with_that_reservation(podium: Shell) -> None:
+    note = "bedrock: credentials and region as AWS's own tools find them; availability not checked."
+    assert note in podium("models").out
+    assert note not in podium("models", AWS_BEARER_TOKEN_BEDROCK="a key").out
 
 
 def test_all_models_of_a_provider_are_listed(podium: Shell) -> None:
     lines = podium("models", "anthropic").out.splitlines()
     assert any(line.startswith("anthropic:claude-sonnet-5-5 ") for line in lines)
-    assert "models that the price tables know" in lines[-1]
+    assert "models in the price tables" in lines[-1]
     listed = podium("models", "anthropic", "--json").json["models"]
     assert len(listed) == len(lines) - 2
     everything = {entry["model"] for entry in podium("models", "--all", "--json").json["models"]}
@@ -115,21 +115,21 @@ def test_all_models_of_a_provider_are_listed(podium: Shell) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["opnai"], "Did you mean openai?"),
         (["openai:gpt-5"], "podium models test openai:gpt-5"),
         (["openai", "gpt-5"], "podium models test gpt-5"),
-        (["test"], "needs a model"),
+        (["test"], "needs MODEL"),
         (["test", "nobody:x"], "There is no model nobody:x"),
         (["test", "openai:gpt-5"], "OPENAI_API_KEY"),
         (["test", "replay:abc"], "nothing to test"),
     ],
 )
-def test_wrong_words_are_told_in_a_sentence(podium: Shell, words: list[str], told: str) -> None:
-    said = podium("models", *words, code=2)
-    assert told in said.err
-    assert said.out == ""
+def test_wrong_words_are_reported_in_a_sentence(podium: Shell, words: list[str], message: str) -> None:
+    output = podium("models", *words, code=2)
+    assert message in output.err
+    assert output.out == ""
 
 
 @pytest.mark.parametrize("columns", [40, 64, 120])
@@ -159,8 +159,8 @@ def test_the_list_needs_no_client_to_be_imported(podium: Shell) -> None:
 
 async def test_a_test_shows_latency_mode_tokens_cost_and_reply(podium: Shell) -> None:
     async with serving(REPLY) as wire:
-        said = await on(podium, openai(wire), "models", "test", "fast")
-        told = [
+        output = await on(podium, openai(wire), "models", "test", "fast")
+        expected = [
             "✓ answered",
             "openai:gpt-6-luna",
             "latency",
@@ -169,15 +169,15 @@ async def test_a_test_shows_latency_mode_tokens_cost_and_reply(podium: Shell) ->
             "$0.0000",
             '"sum":42',
         ]
-        assert [part for part in told if part not in said.out] == []
+        assert [part for part in expected if part not in output.out] == []
         assert len(wire.requests) == 1
     assert podium("runs", "--json").json == {"runs": []}
 
 
 async def test_a_test_as_json(podium: Shell) -> None:
     async with serving(Refuse(500), REPLY) as wire:
-        said = await on(podium, anthropic(wire), "models", "test", "anthropic:claude-haiku-5-5", "--json")
-    data = said.json
+        output = await on(podium, anthropic(wire), "models", "test", "anthropic:claude-haiku-5-5", "--json")
+    data = output.json
     assert data["ok"]
     assert data["model"] == data["asked"] == "anthropic:claude-haiku-5-5"
     assert data["attempts"] == data["usage"]["calls"] == 2
@@ -188,7 +188,7 @@ async def test_a_test_as_json(podium: Shell) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "calls", "told"),
+    ("answer", "calls", "message"),
     [
         (Refuse(401, "bad key"), 1, "OPENAI_API_KEY"),
         (Refuse(404, "no such model"), 1, "podium models openai"),
@@ -197,38 +197,38 @@ async def test_a_test_as_json(podium: Shell) -> None:
     ],
 )
 async def test_a_failed_test_is_one_sentence_with_a_hint(
-    podium: Shell, answer: Refuse | Say, calls: int, told: str
+    podium: Shell, answer: Refuse | Say, calls: int, message: str
 ) -> None:
     async with serving(answer) as wire:
-        said = await on(podium, openai(wire), "models", "test", "openai:gpt-6-luna", code=1)
+        output = await on(podium, openai(wire), "models", "test", "openai:gpt-6-luna", code=1)
         assert len(wire.requests) == calls
-    lines = said.err.splitlines()
+    lines = output.err.splitlines()
     assert [line.split(":")[0] for line in lines] == ["Error", "Hint"]
-    assert told in lines[1]
-    assert OPENAI not in said.err
+    assert message in lines[1]
+    assert OPENAI not in output.err
 
 
 async def test_a_failed_test_as_json_is_one_object(podium: Shell) -> None:
     async with serving(Refuse(401, f"the key {OPENAI} is wrong")) as wire:
-        said = await on(podium, openai(wire), "models", "test", "openai:gpt-6-luna", "--json", code=1)
-    assert not said.json["ok"]
-    assert "OPENAI_API_KEY" in said.json["hint"]
-    assert OPENAI not in said.out
+        output = await on(podium, openai(wire), "models", "test", "openai:gpt-6-luna", "--json", code=1)
+    assert not output.json["ok"]
+    assert "OPENAI_API_KEY" in output.json["hint"]
+    assert OPENAI not in output.out
 
 
 async def test_the_next_model_of_a_profile_is_asked_as_in_a_run(podium: Shell) -> None:
     async with serving(Refuse(400), REPLY) as wire:
         names = {"PODIUM_PROFILE_FAST": "openai:gpt-4o,openai:gpt-6-luna"}
-        said = await on(podium, openai(wire) | names, "models", "test", "fast", "--json")
-    assert said.json["model"] == "openai:gpt-6-luna"
-    assert said.json["fell_back_from"] == ["openai:gpt-4o"]
+        output = await on(podium, openai(wire) | names, "models", "test", "fast", "--json")
+    assert output.json["model"] == "openai:gpt-6-luna"
+    assert output.json["fell_back_from"] == ["openai:gpt-4o"]
 
 
 async def test_a_model_of_unknown_price_can_be_tested_under_a_ceiling_of_money(podium: Shell) -> None:
     async with serving(REPLY) as wire:
         name = f"openai-compatible:mine@{wire.url}/v1"
-        said = await on(podium, {"PODIUM_MAX_USD": "1"}, "models", "test", name)
-    assert "price unknown" in said.out
+        output = await on(podium, {"PODIUM_MAX_USD": "1"}, "models", "test", name)
+    assert "price unknown" in output.out
 
 
 async def test_a_test_that_hangs_can_be_interrupted(podium: Shell) -> None:
@@ -242,9 +242,9 @@ async def test_a_test_that_hangs_can_be_interrupted(podium: Shell) -> None:
 
 
 def test_offline_models_can_be_tested_too(podium: Shell) -> None:
-    said = podium("models", "test", "balanced")
-    assert "made up" in said.out
-    assert "free" in said.out
+    output = podium("models", "test", "balanced")
+    assert "made up" in output.out
+    assert "free" in output.out
     assert "did not fit after 2 repairs" in podium("models", "test", f"python:{FLOWS}:reply", code=1).err
 
 
@@ -253,9 +253,9 @@ def test_offline_models_can_be_tested_too(podium: Shell) -> None:
 
 async def test_a_key_in_the_environment_chooses_the_models_and_the_run_says_so(podium: Shell) -> None:
     async with serving() as wire:
-        said = await on(podium, openai(wire), "run", f"{FLOWS}:chain", "rain")
+        output = await on(podium, openai(wire), "run", f"{FLOWS}:chain", "rain")
         assert {seen.body["model"] for seen in wire.requests} == {"gpt-6.1-terra"}
-    assert "openai:gpt-6.1-terra  (chosen because OPENAI_API_KEY is set)" in said.out
+    assert "openai:gpt-6.1-terra  (chosen because OPENAI_API_KEY is set)" in output.out
     shown = podium("show", "--json").json
     assert shown["model"] == "openai:gpt-6.1-terra"
     assert not shown["rehearsal"]
@@ -295,14 +295,14 @@ def test_the_demo_is_a_rehearsal_whatever_keys_are_set() -> None:
     assert all(line.endswith("--model rehearsal") for line in lines)
 
 
-def test_doctor_tells_keys_extras_and_profiles_and_that_nobody_was_asked(podium: Shell) -> None:
-    said = podium("doctor", "--json", OPENAI_API_KEY=OPENAI, PODIUM_PROFILE_FAST="rehearsal")
-    checks = {check["name"]: check for check in said.json["checks"]}
+def test_doctor_shows_keys_extras_and_profiles_and_that_nobody_was_asked(podium: Shell) -> None:
+    output = podium("doctor", "--json", OPENAI_API_KEY=OPENAI, PODIUM_PROFILE_FAST="rehearsal")
+    checks = {check["name"]: check for check in output.json["checks"]}
     assert "openai" in checks["extras"]["told"]
     assert "fast rehearsal, balanced openai:gpt-6.1-terra" in checks["models"]["told"]
     assert "OPENAI_API_KEY" in checks["models"]["told"]
-    assert "nobody was asked" in checks["models"]["fix"]
-    assert OPENAI not in said.out
+    assert "no call was made" in checks["models"]["fix"]
+    assert OPENAI not in output.out
 
 
 def test_doctor_names_the_extra_of_a_key_that_is_of_no_use(podium: Shell) -> None:

@@ -29,14 +29,14 @@ def kinds(hint: Any) -> Iterator[Any]:
 
 def wrong(option: Option) -> str:
     """A value that the option cannot have; empty: any text will do for it."""
-    found = list(kinds(option.type))
-    limits = [kind.le for kind in found if getattr(kind, "le", None) is not None]
+    types = list(kinds(option.type))
+    limits = [kind.le for kind in types if getattr(kind, "le", None) is not None]
     if limits:
         return str(int(limits[0]) + 1)
-    if any(getattr(kind, "ge", None) is not None for kind in found):
+    if any(getattr(kind, "ge", None) is not None for kind in types):
         return "-1"
-    numbers = {int, float, Literal} & {kind for kind in found if isinstance(kind, type) or kind is Literal}
-    return "nonsense" if numbers or Any in found else ""
+    numbers = {int, float, Literal} & {kind for kind in types if isinstance(kind, type) or kind is Literal}
+    return "nonsense" if numbers or Any in types else ""
 
 
 def options_of(workflow: str) -> list[Option]:
@@ -65,10 +65,10 @@ def test_a_workflows_option_is_named_as_typed(
     # Free texts are refused by the brief: it must not be refused for anything else.
     where = ("--no-online", "--corpus", str(tmp_path)) if workflow == "research" else ()
     code = main(["run", workflow, "a request", f"{flag}={value}", *where, *store])
-    told = capfd.readouterr().err
-    assert code == 2, told
-    assert flag in told
-    assert "_" not in name or name not in told
+    output = capfd.readouterr().err
+    assert code == 2, output
+    assert flag in output
+    assert "_" not in name or name not in output
 
 
 def commands() -> Iterator[tuple[str, ...]]:
@@ -100,6 +100,6 @@ def test_an_option_of_a_command_is_named_as_typed(
     ]
     for flag in flags:
         assert main([*command, *needed, f"{flag}=nonsense"]) == 2
-        told = capfd.readouterr().err
-        assert flag in told
-        assert flag[2:].replace("-", "_") not in told or "-" not in flag[2:]
+        output = capfd.readouterr().err
+        assert flag in output
+        assert flag[2:].replace("-", "_") not in output or "-" not in flag[2:]

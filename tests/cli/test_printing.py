@@ -37,9 +37,9 @@ def chatty(podium: Shell) -> Shell:
 
 
 def test_json_stays_one_object_whatever_a_workflow_prints(chatty: Shell) -> None:
-    said = chatty("run", "chatty.py", "x", "--json")
-    assert said.json["output"] == "said"
-    assert [words for words in HEARD if words not in said.err] == []
+    output = chatty("run", "chatty.py", "x", "--json")
+    assert output.json["output"] == "said"
+    assert [words for words in HEARD if words not in output.err] == []
 
 
 def test_events_and_quiet_keep_stdout_for_results_too(chatty: Shell) -> None:

@@ -48,12 +48,12 @@ def test_a_prompt_is_shown_with_its_parts_in_their_places(podium: Shell) -> None
 
 
 def test_a_copy_is_used_from_then_on(podium: Shell) -> None:
-    said = podium("prompts", "copy", "tree/plan")
+    output = podium("prompts", "copy", "tree/plan")
     folder = podium.folder / OWN / "tree"
-    assert f"✓ {OWN}/tree/plan.md" in said.out
+    assert f"✓ {OWN}/tree/plan.md" in output.out
     assert {"plan.md", "_whole.md"} <= {file.name for file in folder.iterdir()}
     assert "(same as shipped)" in podium("prompts", "list", "tree").out
-    assert "exists already" in podium("prompts", "copy", "tree/plan", code=2).err
+    assert "already exists" in podium("prompts", "copy", "tree/plan", code=2).err
     (folder / "plan.md").write_text("Mine: {{ whole.request }}\n")
     assert podium("prompts", "show", "tree/plan").out == "Mine: {{ whole.request }}\n"
     assert podium("prompts", "show", "tree/plan", "--shipped").out.startswith("# The whole\n")
@@ -72,15 +72,15 @@ def test_parts_that_are_there_stay(podium: Shell) -> None:
     podium("prompts", "copy", "tree/plan")
     part = podium.folder / OWN / "tree" / "_whole.md"
     part.write_text("Mine: {{ whole.request }}\n")
-    said = podium("prompts", "copy", "tree/execute").out
-    assert "_whole.md is there already, and stays" in said
+    output = podium("prompts", "copy", "tree/execute").out
+    assert "_whole.md exists and was kept" in output
     assert part.read_text() == "Mine: {{ whole.request }}\n"
 
 
 def test_a_copy_elsewhere_says_how_to_use_it(podium: Shell) -> None:
-    said = podium("prompts", "copy", "delivery/draft", "--to", "mine").out
+    output = podium("prompts", "copy", "delivery/draft", "--to", "mine").out
     folder = podium.folder / "mine"
-    assert f'prompts = "{folder}" in podium.toml' in said
+    assert f'prompts = "{folder}" in podium.toml' in output
     (folder / "delivery" / "draft.md").write_text("Mine {{ request }}")
     (podium.folder / "podium.toml").write_text('prompts = "mine"\n')
     assert podium("prompts", "show", "delivery/draft").out == "Mine {{ request }}\n"
@@ -100,33 +100,33 @@ def test_a_user_has_a_folder_for_all_projects(podium: Shell) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said", "hint"),
+    ("words", "message", "hint"),
     [
         (["show", "tree"], "tree is not of the form WORKFLOW/TASK", "podium prompts list"),
         (["show", "tree/plam"], "tree has no prompt plam", "tree/plan"),
         (["show", "tre/plan"], "no prompts of tre", "tree"),
         (["list", "zzz"], "no prompts of zzz", "delivery"),
-        (["show", "tree/plan", "--shipped", "--diff"], "exclude each other", ""),
+        (["show", "tree/plan", "--shipped", "--diff"], "cannot be combined", ""),
     ],
 )
-def test_a_wrong_name_is_told(podium: Shell, words: list[str], said: str, hint: str) -> None:
-    told = podium("prompts", *words, code=2).err
-    assert said in told
-    assert hint in told
+def test_a_wrong_name_is_reported(podium: Shell, words: list[str], message: str, hint: str) -> None:
+    output = podium("prompts", *words, code=2).err
+    assert message in output
+    assert hint in output
 
 
 def test_a_mistake_starts_nothing(podium: Shell) -> None:
     file = change(podium, "tree/plan", "\n{{ titel }}\n")
     line = len(file.read_text().splitlines())
-    told = podium("run", "tree", "x", "--model", "rehearsal", code=2).err
-    assert f"Error: The prompt {file} uses the unknown variable titel in line {line}." in told
+    output = podium("run", "tree", "x", "--model", "rehearsal", code=2).err
+    assert f"Error: The prompt {file} uses the unknown variable titel in line {line}." in output
     assert podium("runs", "--json").json["runs"] == []
     assert "unknown variable titel" in podium("prompts", "list", code=2).err
 
 
-def steps(said: Any) -> dict[str, str]:
+def steps(data: Any) -> dict[str, str]:
     """Hash of the prompt of each step."""
-    return {step["path"]: step["about"].get("prompt_hash", "") for step in said["steps"]}
+    return {step["path"]: step["about"].get("prompt_hash", "") for step in data["steps"]}
 
 
 def test_a_run_logs_which_prompts_were_overridden(podium: Shell) -> None:
@@ -143,9 +143,9 @@ def test_a_run_logs_which_prompts_were_overridden(podium: Shell) -> None:
 def test_a_replay_names_the_prompts_that_changed(podium: Shell) -> None:
     podium("run", "tree", "x", "--model", "rehearsal", "--max-depth", "1", "--no-floor", "--no-editor")
     change(podium, "tree/execute")
-    told = podium("replay", "last", code=1).out
-    assert "✗ different" in told
-    assert "Prompts overridden in another way than in the run: tree/execute." in told
+    output = podium("replay", "last", code=1).out
+    assert "✗ different" in output
+    assert "Prompts overridden in another way than in the run: tree/execute." in output
 
 
 def test_a_resume_asks_again_only_what_changed(podium: Shell) -> None:

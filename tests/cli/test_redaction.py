@@ -6,7 +6,7 @@ from base64 import b64encode
 
 import pytest
 
-from tests.cli.shell import Said, Shell
+from tests.cli.shell import Output, Shell
 
 KEY = "Planted-0123456789-value"
 PASSWORD = "Db-pw-42/x"
@@ -71,20 +71,20 @@ def leaky(podium: Shell) -> Shell:
     return podium
 
 
-def check(said: Said) -> None:
+def check(output: Output) -> None:
     for secret in TOLD:
-        assert secret not in said.out
-        assert secret not in said.err
+        assert secret not in output.out
+        assert secret not in output.err
 
 
 @pytest.mark.parametrize("request_", ["go", "fail"])
-def test_no_way_out_tells_a_secret(leaky: Shell, request_: str) -> None:
+def test_no_way_out_shows_a_secret(leaky: Shell, request_: str) -> None:
     words = ("run", "leaky.py:flow", f"{request_} {KEY} {FORMAT}", "--model", "python:leaky.py:model")
     for mode in ((), ("--json",), ("--events",), ("--quiet",)):
-        said = leaky(*words, *mode, code=None)
-        check(said)
-        assert "the key is [redacted]" in said.err
-        assert "ValueError: [redacted]" in said.err
+        output = leaky(*words, *mode, code=None)
+        check(output)
+        assert "the key is [redacted]" in output.err
+        assert "ValueError: [redacted]" in output.err
     for looked in (
         "show last", "show last --json", "show last --all", "show last --output", "events last",
         "events last --json", "report last", "report last --format html", "report last --json",
@@ -97,11 +97,11 @@ def test_no_way_out_tells_a_secret(leaky: Shell, request_: str) -> None:
 
 
 @pytest.mark.parametrize("debug", ["", "1"])
-def test_an_unexpected_error_tells_no_secret(leaky: Shell, debug: str) -> None:
+def test_an_unexpected_error_shows_no_secret(leaky: Shell, debug: str) -> None:
     for mode in ((), ("--json",)):
-        said = leaky("run", "leaky.py:odd", "x", *mode, code=1, PODIUM_DEBUG=debug)
-        assert "[redacted]" in said.out + said.err
-        check(said)
+        output = leaky("run", "leaky.py:odd", "x", *mode, code=1, PODIUM_DEBUG=debug)
+        assert "[redacted]" in output.out + output.err
+        check(output)
 
 
 @pytest.mark.parametrize(
@@ -111,13 +111,13 @@ def test_an_unexpected_error_tells_no_secret(leaky: Shell, debug: str) -> None:
         ("run", FORMAT, "x"), ("runs", "--store", "postgre://me:Db-pw-42%2Fx@db/app"),
     ],
 )  # fmt: skip
-def test_a_mistake_on_the_command_line_tells_no_secret(leaky: Shell, words: tuple[str, ...]) -> None:
+def test_a_mistake_on_the_command_line_shows_no_secret(leaky: Shell, words: tuple[str, ...]) -> None:
     check(leaky(*words, code=None))
     check(leaky(*words, "--json", code=None))
 
 
-def test_a_mistake_in_the_settings_tells_no_secret(leaky: Shell) -> None:
+def test_a_mistake_in_the_settings_shows_no_secret(leaky: Shell) -> None:
     (leaky.folder / "podium.toml").write_text(f'max_usd = "{FORMAT}"\n')
-    said = leaky("runs", code=2)
-    check(said)
-    assert "max_usd" in said.err
+    output = leaky("runs", code=2)
+    check(output)
+    assert "max_usd" in output.err

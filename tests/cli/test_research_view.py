@@ -18,14 +18,14 @@ QUICK = ("--model", f"python:{MODELS}:quick")
 PATIENT = ("--model", f"python:{MODELS}:patient")
 
 
-def told(text: str) -> list[str]:
+def reported(text: str) -> list[str]:
     """The lines of the run without time and place."""
-    found = [line[10:] for line in text.splitlines() if re.match(r"\d\d:\d\d:\d\d  ", line)]
-    return [re.sub(r"^\S+ +", "", line) for line in found]
+    lines = [line[10:] for line in text.splitlines() if re.match(r"\d\d:\d\d:\d\d  ", line)]
+    return [re.sub(r"^\S+ +", "", line) for line in lines]
 
 
-def test_the_scrollback_tells_what_matters_and_no_data(podium: Shell) -> None:
-    lines = told(podium(*ASKED, *QUICK).out)
+def test_the_scrollback_shows_what_matters_and_no_data(podium: Shell) -> None:
+    lines = reported(podium(*ASKED, *QUICK).out)
     assert any(re.match(r"▸ \d workers in 4 steps, medium topic", line) for line in lines)
     assert any(re.match(r"✓ Web search: \d+ found", line) for line in lines)
     assert any(line.startswith("✓ Quality: article ") for line in lines)
@@ -34,8 +34,8 @@ def test_the_scrollback_tells_what_matters_and_no_data(podium: Shell) -> None:
 
 
 def test_the_card_leads_to_the_page(podium: Shell) -> None:
-    said = podium(*ASKED, *QUICK).out
-    card = said[said.index("✓ completed") :]
+    output = podium(*ASKED, *QUICK).out
+    card = output[output.index("✓ completed") :]
     assert "# Caffeine" in card
     assert "artifact  article.html" in card
     assert re.search(r"\d+ sources · 1 iteration", card)
@@ -77,6 +77,6 @@ def test_the_footer_draws_the_work_and_leaves_with_the_end(podium: Shell, column
         screen.until("of 10 sources ▓")
     (podium.folder / "go").touch()
     assert screen.wait() == 0
-    left = screen.screen
-    assert not [line for line in left if "in flight" in line or "●" in line]
-    assert max(cell_len(line) for line in left if "podium " not in line) <= columns, left
+    final = screen.screen
+    assert not [line for line in final if "in flight" in line or "●" in line]
+    assert max(cell_len(line) for line in final if "podium " not in line) <= columns, final

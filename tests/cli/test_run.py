@@ -14,17 +14,17 @@ USAGE_KEYS = ["calls", "input_tokens", "output_tokens", "cost_usd", "unpriced_ca
 
 
 def test_json_is_one_object_in_the_shape_of_the_specification(podium: Shell) -> None:
-    said = podium("run", f"{FLOWS}:chain", "rain", "--json")
-    assert said.out.count("\n") == 1
-    assert list(said.json) == RESULT_KEYS
-    assert list(said.json["usage"]) == USAGE_KEYS
-    assert said.json["status"] == "completed"
-    assert said.json["rehearsal"] is True
-    assert said.json["usage"]["calls"] == 2
-    assert said.json["warnings"] == ["only a test"]
-    [artifact] = said.json["artifacts"]
+    output = podium("run", f"{FLOWS}:chain", "rain", "--json")
+    assert output.out.count("\n") == 1
+    assert list(output.json) == RESULT_KEYS
+    assert list(output.json["usage"]) == USAGE_KEYS
+    assert output.json["status"] == "completed"
+    assert output.json["rehearsal"] is True
+    assert output.json["usage"]["calls"] == 2
+    assert output.json["warnings"] == ["only a test"]
+    [artifact] = output.json["artifacts"]
     assert (artifact["name"], artifact["media_type"], artifact["bytes"]) == ("text.md", "text/markdown", 7)
-    assert said.err == ""
+    assert output.err == ""
 
 
 def test_events_is_one_event_per_line(podium: Shell) -> None:
@@ -45,7 +45,7 @@ def test_people_get_lines_and_a_card(podium: Shell) -> None:
     assert "rain in spring" in out.splitlines()[0]
     assert "polish/improve" in out
     assert "✓ completed" in out
-    assert "Rehearsal: the answers were made up offline" in out
+    assert "Rehearsal: the answers are made up offline" in out
     assert "! only a test" in out
     assert f"podium show {run_id}" in out
     assert "\x1b" not in out
@@ -67,8 +67,8 @@ def test_options_of_the_workflow_are_ordinary_flags(podium: Shell) -> None:
 
 
 def test_common_flags_may_stand_before_the_workflow(podium: Shell) -> None:
-    said = podium("run", "--model", "rehearsal", "--json", f"{FLOWS}:chain", "--rounds", "0", "x")
-    assert said.json["output"]["rounds"] == 0
+    output = podium("run", "--model", "rehearsal", "--json", f"{FLOWS}:chain", "--rounds", "0", "x")
+    assert output.json["output"]["rounds"] == 0
 
 
 def test_an_option_that_shares_a_common_name_gets_the_flags_value(podium: Shell) -> None:
@@ -128,8 +128,10 @@ def test_a_budget_from_the_settings_holds_and_a_flag_beats_it(podium: Shell) -> 
 
 
 def test_a_stop_by_budget_suggests_the_resume_that_goes_on(podium: Shell) -> None:
-    said = podium("run", f"{FLOWS}:costly", str(podium.folder / "marks"), "--max-usd", "0.5", code=4)
-    suggested = next(line.split("podium ", 1)[1] for line in said.out.splitlines() if "podium resume" in line)
+    output = podium("run", f"{FLOWS}:costly", str(podium.folder / "marks"), "--max-usd", "0.5", code=4)
+    suggested = next(
+        line.split("podium ", 1)[1] for line in output.out.splitlines() if "podium resume" in line
+    )
     assert suggested.endswith("--max-usd 1")
     assert podium(*suggested.split(), "--json").json["status"] == "completed"
     assert (podium.folder / "marks").read_text() == "ran\n" * 4
@@ -148,7 +150,7 @@ def test_the_limits_of_a_reply_are_flags_and_the_step_shows_them(podium: Shell) 
 
 
 @pytest.mark.parametrize(
-    ("flag", "value", "said"),
+    ("flag", "value", "message"),
     [
         ("--reply-timeout", "soon", "write 90s, 15m or 2h"),
         ("--reply-timeout", "0", "more than 0"),
@@ -158,5 +160,5 @@ def test_the_limits_of_a_reply_are_flags_and_the_step_shows_them(podium: Shell) 
         ("--reply-tokens", "-4", "a whole number from 1"),
     ],
 )
-def test_a_wrong_limit_of_a_reply_is_wrong_usage(podium: Shell, flag: str, value: str, said: str) -> None:
-    assert said in podium("run", f"{FLOWS}:chain", "rain", f"{flag}={value}", code=2).err
+def test_a_wrong_limit_of_a_reply_is_wrong_usage(podium: Shell, flag: str, value: str, message: str) -> None:
+    assert message in podium("run", f"{FLOWS}:chain", "rain", f"{flag}={value}", code=2).err

@@ -39,8 +39,8 @@ def test_no_words_show_the_help(podium: Shell) -> None:
 
 
 def test_init_writes_files_that_work_and_overwrites_nothing(podium: Shell) -> None:
-    said = podium("init")
-    assert "hello.py" in said.out
+    output = podium("init")
+    assert "hello.py" in output.out
     podium("run", "hello.py", "Plan", "--voices", "2", "--json")
     (podium.folder / "hello.py").write_text("mine")
     assert "already exist" in podium("init", code=2).err
@@ -69,9 +69,9 @@ def test_every_commented_setting_of_init_is_valid(podium: Shell) -> None:
 
 
 def test_doctor_finds_a_healthy_machine(podium: Shell) -> None:
-    said = podium("doctor", "--json", OPENAI_API_KEY="sk-very-secret-value")
-    checks = {check["name"]: check for check in said.json["checks"]}
-    assert said.json["ok"]
+    output = podium("doctor", "--json", OPENAI_API_KEY="sk-very-secret-value")
+    checks = {check["name"]: check for check in output.json["checks"]}
+    assert output.json["ok"]
     assert {check["state"] for check in checks.values()} <= {"ok", "warn"}
     assert set(checks) == {
         "python",
@@ -88,18 +88,18 @@ def test_doctor_finds_a_healthy_machine(podium: Shell) -> None:
     }
     assert "wal" in checks["store"]["told"]
     assert "OPENAI_API_KEY" in checks["keys"]["told"]
-    assert "sk-very-secret-value" not in said.out
+    assert "sk-very-secret-value" not in output.out
     assert "lock" in podium("doctor").out
     assert not [path for path in podium.folder.iterdir() if path.name.startswith(".podium-doctor")]
 
 
-def test_doctor_tells_which_sandbox_is_in_force_and_why(podium: Shell) -> None:
+def test_doctor_shows_which_sandbox_is_in_force_and_why(podium: Shell) -> None:
     (podium.folder / "podium.toml").write_text(
         '[sandbox]\ntier = "bubblewrap"\nbubblewrap = "nowhere/bwrap"\n'
     )
     checks = {check["name"]: check for check in podium("doctor", "--json").json["checks"]}
     assert checks["sandbox"]["state"] == "warn"
-    assert "nowhere/bwrap is not there" in checks["sandbox"]["told"]
+    assert "nowhere/bwrap no longer exists" in checks["sandbox"]["told"]
     assert "apt-get install bubblewrap" in checks["sandbox"]["fix"]
     (podium.folder / "podium.toml").write_text('[sandbox]\ntier = "landlock"\n')
     checks = {check["name"]: check for check in podium("doctor", "--json").json["checks"]}
@@ -108,13 +108,13 @@ def test_doctor_tells_which_sandbox_is_in_force_and_why(podium: Shell) -> None:
 
 def test_doctor_fails_with_a_fix_when_the_store_does_not_open(podium: Shell) -> None:
     (podium.folder / "file").write_text("")
-    said = podium("doctor", "--store", "file/podium.sqlite", code=1)
-    lines = said.out.splitlines()
+    output = podium("doctor", "--store", "file/podium.sqlite", code=1)
+    lines = output.out.splitlines()
     [place] = [number for number, line in enumerate(lines) if "✗ fail  store" in line]
     assert "file" in lines[place]
     assert lines[place + 1].startswith(" " * 20)
     assert lines[place + 1][20] != " "
-    assert "lock" not in said.out
+    assert "lock" not in output.out
 
 
 def test_doctor_warns_of_a_model_that_cannot_be_opened_and_fails_on_wrong_settings(podium: Shell) -> None:
@@ -184,13 +184,13 @@ def test_bash_completes_files_runs_and_choices(podium: Shell) -> None:
 def _completed(podium: Shell, script: str, before: str, begun: str) -> list[str]:
     """What bash would offer for `podium BEFORE BEGUN`."""
     words = ["podium", *before.split(), begun]
-    asked = (
+    program = (
         f"{script}\nCOMP_WORDS=({' '.join(repr(word) for word in words)}); COMP_CWORD={len(words) - 1}\n"
         f"COMP_LINE='{' '.join(words)}'; COMP_POINT=${{#COMP_LINE}}; _podium podium '{begun}' x\n"
         'printf "%s\\n" "${COMPREPLY[@]}"\n'
     )
     env = {**podium.env, "PATH": f"{podium.folder}:{podium.env['PATH']}"}
     done = subprocess.run(
-        ["bash", "-c", asked], cwd=podium.folder, env=env, capture_output=True, text=True, check=True
+        ["bash", "-c", program], cwd=podium.folder, env=env, capture_output=True, text=True, check=True
     )
     return [line.strip() for line in done.stdout.splitlines() if line.strip()]

@@ -30,9 +30,9 @@ def test_a_killed_run_is_resumed_and_repeats_nothing_that_was_finished(podium: S
 
 def test_a_run_that_somebody_drives_is_refused_with_the_holder(podium: Shell) -> None:
     driver, run_id = drive_patiently(podium)
-    said = podium("resume", run_id, code=2)
-    assert str(driver.pid) in said.err
-    assert f"podium events {run_id} --follow" in said.err
+    output = podium("resume", run_id, code=2)
+    assert str(driver.pid) in output.err
+    assert f"podium events {run_id} --follow" in output.err
 
 
 def test_take_over_fences_the_other_process(podium: Shell) -> None:
@@ -41,18 +41,18 @@ def test_take_over_fences_the_other_process(podium: Shell) -> None:
     (podium.folder / "go").touch()
     assert podium("resume", run_id, "--take-over", "--json").json["output"] == "done"
     driver.send_signal(signal.SIGCONT)
-    _, told = driver.communicate(timeout=60)
+    _, errors = driver.communicate(timeout=60)
     assert driver.returncode == 1
-    assert b"taken over" in told
+    assert b"taken over" in errors
     events = podium("events", run_id, "--json").lines
     assert [event["type"] for event in events].count("run.completed") == 1
 
 
 def test_a_finished_run_cannot_be_resumed_but_forked(podium: Shell) -> None:
     run_id = podium.run("say", "x")["run_id"]
-    said = podium("resume", run_id, code=2)
-    assert "nothing to resume" in said.err
-    assert f"podium fork {run_id}" in said.err
+    output = podium("resume", run_id, code=2)
+    assert "nothing to resume" in output.err
+    assert f"podium fork {run_id}" in output.err
 
 
 def test_new_totals_are_checked_and_go_on_from_what_was_spent(podium: Shell) -> None:
@@ -101,15 +101,15 @@ def test_an_answer_to_a_run_whose_driver_was_killed_says_that_nobody_drives_it(p
     driver, run_id = drive_patiently(podium)
     driver.kill()
     driver.wait(60)
-    said = podium("answer", run_id, "approve", code=2).err
-    assert "no open question" in said
-    assert "It is paused" in said
+    output = podium("answer", run_id, "approve", code=2).err
+    assert "no open question" in output
+    assert "It is paused" in output
 
 
 def test_an_answer_that_is_no_choice_is_refused(podium: Shell) -> None:
     run_id = podium.run("asking", "x", code=5)["run_id"]
-    said = podium("answer", run_id, "maybe", code=2)
-    assert "approve, reject" in said.err
+    output = podium("answer", run_id, "maybe", code=2)
+    assert "approve, reject" in output.err
     assert "no open question" in podium("answer", podium.run("say", "x")["run_id"], "approve", code=2).err
     assert "Publish it?" in podium("answer", run_id, "approve", "--question", "nowhere", code=2).err
 
@@ -138,8 +138,8 @@ def test_fork_with_another_prompt_or_model(podium: Shell) -> None:
         "fork", run_id, "--at", "polish/improve", "--model", f"python:{FLOWS}:reply", "--json"
     ).json
     assert podium("show", other["run_id"], "polish/improve", "--json").json["result"] == "from python"
-    said = podium("fork", run_id, "--at", "draft", "--model", "rehearsal", "--prompt", "prompt.txt", code=2)
-    assert "exclude" in said.err
+    output = podium("fork", run_id, "--at", "draft", "--model", "rehearsal", "--prompt", "prompt.txt", code=2)
+    assert "cannot be combined" in output.err
     assert "missing.txt" in podium("fork", run_id, "--at", "draft", "--reply", "missing.txt", code=2).err
 
 
@@ -159,9 +159,9 @@ def test_replay_says_where_changed_code_differs(podium: Shell) -> None:
     (podium.folder / "mine.py").write_text(text)
     run_id = podium("run", "mine.py", "x", "--json").json["run_id"]
     (podium.folder / "mine.py").write_text(text.replace("work, 1", "work, 22"))
-    said = podium("replay", run_id, "--json", code=1)
-    assert said.json["same"] is False
-    assert said.json["diverged_at"] == "work"
+    output = podium("replay", run_id, "--json", code=1)
+    assert output.json["same"] is False
+    assert output.json["diverged_at"] == "work"
     assert "work" in podium("replay", run_id, code=1).out
 
 

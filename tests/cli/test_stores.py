@@ -29,10 +29,10 @@ def database(pg_server: Server) -> str:
 
 
 def run(podium: Shell, *words: str, **env: str) -> str:
-    said = podium(
+    output = podium(
         "run", f"{FLOWS}:chain", "a request", "--model", "rehearsal", "--json", *words, code=0, **env
     )
-    return said.json["run_id"]
+    return output.json["run_id"]
 
 
 # ── migrate ──
@@ -41,12 +41,12 @@ SQLITE, POSTGRES = (len(list(SCHEMA.glob(f"{kind}_*.sql"))) for kind in ("sqlite
 """The newest schema of each."""
 
 
-def test_migrate_makes_a_store_and_tells_what_it_found(podium: Shell, tmp_path: Path) -> None:
+def test_migrate_makes_a_store_and_shows_what_it_found(podium: Shell, tmp_path: Path) -> None:
     path = tmp_path / "new.sqlite"
     made = podium("migrate", "--store", str(path), code=0)
-    assert made.out == f"Made the store sqlite:///{path} with schema {SQLITE}.\n"
+    assert made.out == f"Created the store sqlite:///{path} with schema {SQLITE}.\n"
     again = podium("migrate", "--store", str(path), code=0)
-    assert again.out.startswith(f"The store sqlite:///{path} has schema {SQLITE}, the newest ")
+    assert again.out == f"The store sqlite:///{path} is up to date (schema {SQLITE}).\n"
     assert podium("migrate", "--store", str(path), "--json", code=0).json == {
         "store": f"sqlite:///{path}", "before": SQLITE, "after": SQLITE,
     }  # fmt: skip
@@ -54,7 +54,7 @@ def test_migrate_makes_a_store_and_tells_what_it_found(podium: Shell, tmp_path: 
 
 def test_migrate_in_postgresql(podium: Shell, database: str) -> None:
     assert f"with schema {POSTGRES}." in podium("migrate", "--store", database, code=0).out
-    assert f"has schema {POSTGRES}, the newest" in podium("migrate", "--store", database, code=0).out
+    assert f"is up to date (schema {POSTGRES})" in podium("migrate", "--store", database, code=0).out
     with psycopg.connect(database, autocommit=True) as db:
         db.execute("UPDATE podium_schema SET version = 99")
     refused = podium("migrate", "--store", database, code=2)
@@ -80,8 +80,8 @@ def test_a_run_is_copied_to_postgresql_and_back(podium: Shell, database: str, tm
     assert copied["run"]["run_id"] == run_id
     assert podium("events", run_id, "--json", "--store", database, code=0).out == events
     back = str(tmp_path / "back.sqlite")
-    said = podium("copy", run_id, "--store", database, "--to", back, code=0)
-    assert said.out.startswith(f"Copied run {run_id} to sqlite:///{back}: {copied['events']} events, ")
+    output = podium("copy", run_id, "--store", database, "--to", back, code=0)
+    assert output.out.startswith(f"Copied run {run_id} to sqlite:///{back}: {copied['events']} events, ")
     assert podium("events", run_id, "--json", "--store", back, code=0).out == events
     shown = [podium("show", run_id, "--json", *where, code=0).json for where in ((), ("--store", back))]
     assert shown[0] == shown[1]
@@ -106,7 +106,7 @@ def test_a_run_that_is_there_already_is_refused(podium: Shell, database: str) ->
     assert f"has a run {run_id} already" in refused.err
     assert PASSWORD not in refused.err
     same = podium("copy", run_id, "--to", database, "--store", database, code=2)
-    assert "the store in which the run is" in same.err
+    assert "The run is already in that store" in same.err
 
 
 def test_a_run_that_is_driven_is_refused(podium: Shell, tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_copy_needs_a_run_and_a_place(podium: Shell, tmp_path: Path) -> None:
 
 def test_no_command_shows_the_password_of_the_store(podium: Shell, database: str) -> None:
     run_id = run(podium, "--store", database)
-    said = [
+    outputs = [
         podium(*words, "--store", database, code=None)
         for words in (
             ["run", f"{FLOWS}:chain", "again", "--model", "rehearsal"], ["runs"], ["show", run_id],
@@ -144,9 +144,9 @@ def test_no_command_shows_the_password_of_the_store(podium: Shell, database: str
             ["fork", run_id], ["cache"], ["artifacts", run_id], ["brain", "show"],
         )
     ]  # fmt: skip
-    assert all(PASSWORD not in one.out + one.err for one in said)
-    assert all("Traceback" not in one.err for one in said)
-    assert any("--store postgresql://podium@127.0.0.1" in one.out + one.err for one in said)
+    assert all(PASSWORD not in output.out + output.err for output in outputs)
+    assert all("Traceback" not in output.err for output in outputs)
+    assert any("--store postgresql://podium@127.0.0.1" in output.out + output.err for output in outputs)
     with psycopg.connect(database) as db:
         for table in ("event", "run", "driver"):
             rows = db.execute(f"SELECT {table}::text FROM {table}".encode()).fetchall()
@@ -155,10 +155,12 @@ def test_no_command_shows_the_password_of_the_store(podium: Shell, database: str
 
 
 def test_the_doctor_looks_at_postgresql(podium: Shell, database: str) -> None:
-    found = {check["name"]: check for check in podium("doctor", "--json", "--store", database).json["checks"]}
-    assert found["store"]["state"] == "ok"
-    assert "a question takes" in found["store"]["told"]
-    assert "lock" not in found
+    checks = {
+        check["name"]: check for check in podium("doctor", "--json", "--store", database).json["checks"]
+    }
+    assert checks["store"]["state"] == "ok"
+    assert "a question takes" in checks["store"]["told"]
+    assert "lock" not in checks
     gone = podium("doctor", "--json", "--store", f"postgresql://me:{PASSWORD}@127.0.0.1:1/db", code=1).json
     (store,) = [check for check in gone["checks"] if check["name"] == "store"]
     assert store["state"] == "fail"

@@ -23,7 +23,7 @@ def patient(podium: Shell, *words: str, columns: int = 100, **env: str) -> Termi
     return screen
 
 
-def test_a_footer_tells_place_and_spend_and_leaves_with_the_end(podium: Shell) -> None:
+def test_a_footer_shows_place_and_spend_and_leaves_with_the_end(podium: Shell) -> None:
     screen = patient(podium, "--max-usd", "2", "--max-calls", "9")
     assert "● running" in screen.seen
     assert "$0.00 of $2.00" in screen.seen
@@ -63,8 +63,8 @@ def test_questions_are_asked_on_the_spot(podium: Shell) -> None:
     screen.type("Ada\n")
     assert screen.wait() == 0
     assert "approve as Ada" in screen.seen
-    told = [line for line in screen.seen.splitlines() if line.endswith("? Under which name?")]
-    assert told == ["? Under which name?"], "asked once, not told and asked"
+    questions = [line for line in screen.seen.splitlines() if line.endswith("? Under which name?")]
+    assert questions == ["? Under which name?"], "asked once, not told and asked"
     assert podium("show", "last", "--output").out == "approve as Ada\n"
 
 
@@ -100,9 +100,9 @@ def test_a_dumb_terminal_gets_plain_lines(podium: Shell) -> None:
 
 
 def test_an_ascii_terminal_gets_signs_that_it_can_show(podium: Shell) -> None:
-    said = podium("run", f"{FLOWS}:chain", "rain", PYTHONIOENCODING="ascii", PYTHONUTF8="0", LC_ALL="C")
-    assert "+ completed" in said.out
-    assert said.out.isascii()
+    output = podium("run", f"{FLOWS}:chain", "rain", PYTHONIOENCODING="ascii", PYTHONUTF8="0", LC_ALL="C")
+    assert "+ completed" in output.out
+    assert output.out.isascii()
 
 
 def test_sixty_columns_are_enough(podium: Shell, tmp_path: Path) -> None:
@@ -134,14 +134,14 @@ def test_forty_columns_fold_between_words(podium: Shell) -> None:
     assert not [line for line in screen.screen if line.endswith((" t", " to", " tok"))]
 
 
-def test_a_failure_is_told_once_before_the_end(podium: Shell) -> None:
+def test_a_failure_is_reported_once_before_the_end(podium: Shell) -> None:
     screen = podium.terminal("run", f"{FLOWS}:chain", "x", "--model", f"python:{FLOWS}:refuse")
     assert screen.wait() == 1
-    told = [line for line in screen.screen if "no luck today" in line]
-    assert [line[10:].split() for line in told[:1]] == [
+    failures = [line for line in screen.screen if "no luck today" in line]
+    assert [line[10:].split() for line in failures[:1]] == [
         ["draft", "✗", "RuntimeError:", "no", "luck", "today"]
     ]
-    assert len(told) == 2
+    assert len(failures) == 2
     assert "python:flows.py:refuse" in screen.screen[1]
 
 

@@ -19,13 +19,13 @@ PATIENT = ("--model", f"python:{MODELS}:patient", *BARE)
 RAW = re.compile(r"[{}]|nodeId|leafDecision|scratchpad_")
 
 
-def told(text: str) -> list[str]:
+def reported(text: str) -> list[str]:
     """The lines of the run without time and place."""
     return [line[10:] for line in text.splitlines() if re.match(r"\d\d:\d\d:\d\d  ", line)]
 
 
 def test_the_scrollback_reads_as_a_tree(podium: Shell) -> None:
-    lines = told(podium("run", "tree", "mixed bag", *ANSWER).out)
+    lines = reported(podium("run", "tree", "mixed bag", *ANSWER).out)
     what = [line[34:] for line in lines]
     assert what[:5] == [
         "○ mixed bag",
@@ -45,8 +45,8 @@ def test_the_scrollback_reads_as_a_tree(podium: Shell) -> None:
 
 
 def test_the_card_shows_the_document_the_figures_and_no_flood(podium: Shell) -> None:
-    said = podium("run", "tree", "mixed bag", *ANSWER).out
-    card = said[said.index("✓ completed") :]
+    output = podium("run", "tree", "mixed bag", *ANSWER).out
+    card = output[output.index("✓ completed") :]
     assert "# mixed bag\n\nWhat there is to say about *mixed bag*." in card
     assert "8 nodes · 2 levels · 1 failed" in card
     assert card.count("fails early failed") == 1
@@ -59,7 +59,7 @@ def test_another_process_sees_the_same(podium: Shell) -> None:
     podium("run", "tree", "mixed bag", *ANSWER, "--quiet")
     shown = podium("show", "last").out
     assert "  ✗ fails early" in shown
-    assert "Every step: podium show" in shown
+    assert "All steps: podium show" in shown
     assert "timed" in podium("show", "last", "--all").out
     assert podium("show", "last", "--output").out.startswith("# mixed bag\n")
     events = podium("events", "last").out
@@ -82,29 +82,31 @@ def test_every_format_of_the_report_begins_with_the_document(podium: Shell) -> N
     assert "<script>" not in page
     text = podium("report", "last", "--format", "md").out
     assert text.index("*mixed bag*") < text.index("## The tree") < text.index("## Steps")
-    told = json.loads(podium("report", "last", "--format", "json").out)
-    assert told["deliverable"].startswith("# mixed bag")
-    assert told["sections"]["tree"]["root"]["plans"][0]["bands"][1]["goal"] == "goal 1"
-    assert told["output"]["nodes"]
+    data = json.loads(podium("report", "last", "--format", "json").out)
+    assert data["deliverable"].startswith("# mixed bag")
+    assert data["sections"]["tree"]["root"]["plans"][0]["bands"][1]["goal"] == "goal 1"
+    assert data["output"]["nodes"]
 
 
 def test_a_tree_that_fails_at_its_root_says_so_once(podium: Shell) -> None:
-    said = podium("run", "tree", "mixed bag", *NO_PLANNER, code=1).out
-    assert [line for line in told(said) if "✗ mixed bag failed: RuntimeError: the planner is out" in line]
-    assert said.count("out for lunch") == 2, "as it happens, and at the end"
-    assert "1 node · 1 failed" in said
+    output = podium("run", "tree", "mixed bag", *NO_PLANNER, code=1).out
+    assert [
+        line for line in reported(output) if "✗ mixed bag failed: RuntimeError: the planner is out" in line
+    ]
+    assert output.count("out for lunch") == 2, "as it happens, and at the end"
+    assert "1 node · 1 failed" in output
     assert "There is no result." in podium("report", "last", "--format", "html").out
 
 
-def test_a_tree_out_of_budget_tells_it_once_and_goes_on_when_resumed(podium: Shell) -> None:
-    said = podium("run", "tree", "mixed bag", *ANSWER, "--max-calls", "5", code=4).out
-    assert said.count("calls budget used up") == 1
-    assert "stopped: no calls left" in said
-    assert "unfinished" in said
+def test_a_tree_out_of_budget_shows_it_once_and_goes_on_when_resumed(podium: Shell) -> None:
+    output = podium("run", "tree", "mixed bag", *ANSWER, "--max-calls", "5", code=4).out
+    assert output.count("calls budget used up") == 1
+    assert "stopped: no calls left" in output
+    assert "unfinished" in output
     assert "What there is to say about" in podium("show", "last", "--output").out
     again = podium("resume", "last", "--max-calls", "60").out
     assert "resumed after partial" in again
-    assert any(line[34:].startswith("~ mixed bag: partial") for line in told(again)[-2:])
+    assert any(line[34:].startswith("~ mixed bag: partial") for line in reported(again)[-2:])
     assert "unfinished" not in again
     assert "8 nodes · 2 levels · 1 failed" in again
 
@@ -136,23 +138,23 @@ def test_the_footer_draws_the_tree_and_leaves_with_the_end(podium: Shell, column
     screen.until("executing" if columns > 40 else "4 in flight")
     (podium.folder / "go").touch()
     assert screen.wait() == 0
-    left = screen.screen
-    assert not [line for line in left if "in flight" in line or "executing" in line]
-    assert not [line for line in left if line.startswith("  ▸")], "the drawing is gone"
-    assert max(cell_len(line) for line in left if "podium " not in line) <= columns, left
-    assert "21 nodes · 2 levels" in left
+    final = screen.screen
+    assert not [line for line in final if "in flight" in line or "executing" in line]
+    assert not [line for line in final if line.startswith("  ▸")], "the drawing is gone"
+    assert max(cell_len(line) for line in final if "podium " not in line) <= columns, final
+    assert "21 nodes · 2 levels" in final
 
 
 def test_an_ascii_terminal_can_show_the_tree(podium: Shell) -> None:
-    said = podium("run", "tree", "mixed bag", *ANSWER, PYTHONIOENCODING="ascii", PYTHONUTF8="0", LC_ALL="C")
-    assert said.out.isascii()
-    assert "x fails early failed" in said.out
+    output = podium("run", "tree", "mixed bag", *ANSWER, PYTHONIOENCODING="ascii", PYTHONUTF8="0", LC_ALL="C")
+    assert output.out.isascii()
+    assert "x fails early failed" in output.out
     assert podium("show", "last", PYTHONIOENCODING="ascii", PYTHONUTF8="0", LC_ALL="C").out.isascii()
 
 
 def test_the_rehearsal_says_what_it_is_in_every_form(podium: Shell) -> None:
-    said = podium("run", "tree", "Compare tea and coffee", "--model", "rehearsal").out
-    assert "Rehearsal: the answers were made up offline" in said
+    output = podium("run", "tree", "Compare tea and coffee", "--model", "rehearsal").out
+    assert "Rehearsal: the answers are made up offline" in output
     assert 'role="note"><strong>Rehearsal.' in podium("report", "last", "--format", "html").out
     assert "**Rehearsal:" in podium("report", "last", "--format", "md").out
     assert json.loads(podium("report", "last", "--format", "json").out)["rehearsal"] is True

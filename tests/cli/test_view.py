@@ -12,8 +12,8 @@ from rich.console import Console
 from podium.cli.card import next_steps
 from podium.cli.layout import meter, pad, row_of, shorten, shorten_path, tail
 from podium.cli.live import footer_of
-from podium.cli.opening import Commands
 from podium.cli.steps import folded, tree_of
+from podium.cli.store import Commands
 from podium.cli.terminal import choice_of
 from podium.engine.budget import Budget
 from podium.engine.events import (
@@ -44,7 +44,7 @@ def state(*paths: str, budget: Budget | None = None, usage: Charge | None = None
     return made
 
 
-def test_the_footer_tells_spend_against_every_ceiling() -> None:
+def test_the_footer_shows_spend_against_every_ceiling() -> None:
     limits = Budget(usd=1.0, tokens=10_000, calls=50, seconds=900)
     spent = Charge(usd=0.5, input_tokens=1000, output_tokens=500, calls=14)
     first, second = footer_of(state("story/plot", "story/dialogue", budget=limits, usage=spent), 42, 100)
@@ -52,7 +52,7 @@ def test_the_footer_tells_spend_against_every_ceiling() -> None:
     assert second == "  $0.50 of $1.00 █████░░░░░  14 of 50 calls  1500 of 10.0k tokens  2 in flight"
 
 
-def test_the_footer_without_ceilings_tells_what_there_is() -> None:
+def test_the_footer_without_ceilings_shows_what_there_is() -> None:
     assert footer_of(state(), 3, 80) == ("● running 0:03  ", "  $0.00  0 calls  0 in flight")
     unpriced = Charge(calls=1, unpriced_calls=1, input_tokens=5)
     assert footer_of(state(usage=unpriced), 3, 80)[1].endswith(
@@ -61,8 +61,8 @@ def test_the_footer_without_ceilings_tells_what_there_is() -> None:
 
 
 def test_the_footer_says_when_it_waits_and_when_it_pauses() -> None:
-    asked = RunState.of(log(("", RunStarted()), ("q", RunWaiting(question="Go\non?"))))
-    assert footer_of(asked, 1, 80)[0] == "? waiting 0:01  Go on?"
+    waiting = RunState.of(log(("", RunStarted()), ("q", RunWaiting(question="Go\non?"))))
+    assert footer_of(waiting, 1, 80)[0] == "? waiting 0:01  Go on?"
     assert footer_of(state("a"), 1, 80, pausing=True)[0] == "■ pausing 0:01  a"
 
 
@@ -120,7 +120,7 @@ def test_cutting_text() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "choices", "meant"),
+    ("text", "choices", "meant"),
     [
         ("approve", ["approve", "reject"], "approve"),
         ("2", ["approve", "reject"], "reject"),
@@ -132,8 +132,8 @@ def test_cutting_text() -> None:
         ("", [], None),
     ],
 )
-def test_what_a_person_means(given: str, choices: list[str], meant: str | None) -> None:
-    assert choice_of(given, choices) == meant
+def test_what_a_person_means(text: str, choices: list[str], meant: str | None) -> None:
+    assert choice_of(text, choices) == meant
 
 
 def test_steps_form_a_tree_in_the_order_in_which_they_began() -> None:
@@ -184,11 +184,11 @@ def test_no_resume_is_offered_where_it_would_change_nothing() -> None:
 
 @pytest.mark.parametrize("reason", ["budget", "time"])
 def test_a_workflow_that_ran_out_of_its_own_time_can_go_on(reason: str) -> None:
-    told = RunState.of(
+    state = RunState.of(
         log(("", RunCreated(workflow="w", request="r")), ("", RunPartial(stop_reason=reason, output=None)))
     )
-    [(command, why), *_] = next_steps(told, "partial", Commands(Settings()))
-    assert (command, why) == (f"podium resume {told.run_id}", "resume")
+    [(command, why), *_] = next_steps(state, "partial", Commands(Settings()))
+    assert (command, why) == (f"podium resume {state.run_id}", "resume")
 
 
 def test_what_a_workflow_suggests_stands_first() -> None:

@@ -23,6 +23,7 @@ from podium.engine.events import TERMINAL
 from podium.engine.log import Row, RunRow, Store
 from podium.settings import Settings
 from podium.stores import open_store
+from tests import warm
 from tests.cluster import temporal
 
 FLOWS = Path(__file__).parent / "programs" / "flows.py"
@@ -33,7 +34,7 @@ PATIENCE_S = 60.0
 class Machine:
     """A `podium worker` in a process of its own."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: warm.Process) -> None:
         self.process = process
         self.lines: list[str] = []
         self._heard = asyncio.Condition()
@@ -72,9 +73,13 @@ class Machine:
         await self.end()
 
     async def end(self) -> int:
-        async with asyncio.timeout(PATIENCE_S):
-            code = await self.process.wait()
-            await self._reading
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                code = await self.process.wait()
+                await self._reading
+        except TimeoutError as error:
+            error.add_note(f"It said: {self.lines}")
+            raise
         return code
 
 
@@ -97,22 +102,36 @@ class Lab:
     async def machine(self, *words: str, **env: str) -> Machine:
         """A new worker, which is ready."""
         source = str(Path(podium.__file__).parents[1])
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "podium", "worker", "--store", self.url, *self.words, *words,
-            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT, cwd=self.folder,
+        process = await warm.spawn(
+            sys.executable,
+            "-m",
+            "podium",
+            "worker",
+            "--store",
+            self.url,
+            *self.words,
+            *words,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            cwd=self.folder,
             env={**os.environ, "PYTHONPATH": source, "FLEET_NOTES": str(self.notes), **env},
-        )  # fmt: skip
+        )
         made = Machine(process)
         self.machines.append(made)
-        await made.said("This worker drives")
+        await made.said("Worker started")
         return made
 
     async def start(self, workflow: str, request: Any = "go", **options: Any) -> RunRow:
         """Accept a run, as a server does."""
         row = await enqueue(
-            f"{FLOWS}:{workflow}", request, store=self.store, settings=self.settings, model="rehearsal",
-            marks={**MARKS, **options.pop("marks", {})}, **options,
-        )  # fmt: skip
+            f"{FLOWS}:{workflow}",
+            request,
+            store=self.store,
+            settings=self.settings,
+            model="rehearsal",
+            marks={**MARKS, **options.pop("marks", {})},
+            **options,
+        )
         await self.fleet.accept(row)
         return row
 
@@ -127,8 +146,8 @@ class Lab:
         if self.name.startswith("temporal://"):
             scheduled = EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED
             return await temporal.happened(self.name, f"podium/{run_id}", scheduled) - 1
-        said = f"Taking {run_id} from"
-        return sum(said in line for machine in self.machines for line in machine.lines)
+        sentence = f"Taking {run_id} from"
+        return sum(sentence in line for machine in self.machines for line in machine.lines)
 
     async def event(self, run_id: str, wanted: Callable[[Row], bool] | str) -> Row:
         """The first row of a log that is wanted, as soon as it is there."""
@@ -149,11 +168,11 @@ class Lab:
 
     def paid(self) -> dict[tuple[str, str], list[str]]:
         """Tokens of the calls that each step made, in their order."""
-        found: dict[tuple[str, str], list[str]] = defaultdict(list)
+        calls: dict[tuple[str, str], list[str]] = defaultdict(list)
         for line in self.noted("paid"):
             run_id, step, token, _ = line
-            found[run_id, step].append(token)
-        return found
+            calls[run_id, step].append(token)
+        return calls
 
     def noted(self, kind: str) -> list[list[str]]:
         """What steps told in the file, by the first word."""

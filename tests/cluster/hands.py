@@ -38,10 +38,10 @@ class Hands:
         self.fired.put_nowait((schedule, moment))
 
     async def __aenter__(self) -> Self:
-        crew = WorkerConfig(
+        config = WorkerConfig(
             drive=self.drive, fire=self.fire, concurrency=5, stop=self._stop, ready=self._ready.set
         )
-        self._work = asyncio.create_task(self._engine.work(crew))
+        self._work = asyncio.create_task(self._engine.work(config))
         await self._ready.wait()
         return self
 

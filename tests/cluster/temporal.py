@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from temporalio.client import Client
 INSTALLED = Path(sys.prefix) / "temporal" / "bin" / "temporal"
 """Where `make test` puts it."""
 PATIENCE_S = 60.0
+STARTS = 5
 
 
 def program() -> str:
@@ -27,19 +29,30 @@ def program() -> str:
 
 @contextmanager
 def server(**settings: object) -> Generator[str]:
-    """The address of a server that does not outlive the block; `settings` are its dynamic ones."""
-    port = _free_port()
-    command = [
-        program(), "server", "start-dev", "--headless", "--ip", "127.0.0.1", "--port", str(port),
-        "--log-level", "error",
-        *(word for name, value in settings.items() for word in ("--dynamic-config-value", f"{name}={value}")),
-    ]  # fmt: skip
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        try:
-            _wait(process, port)
-            yield f"temporal://127.0.0.1:{port}"
-        finally:
-            process.kill()
+    """The address of a server that does not outlive the block; `settings` are its dynamic ones.
+
+    The server chooses further free ports before it binds them. Another process can take one in between; then
+    the server ends, and is started again with other ports.
+    """
+    with tempfile.TemporaryFile() as output:
+        for _ in range(STARTS):
+            port = _free_port()
+            with subprocess.Popen(_command(port, settings), stdout=output, stderr=output) as process:
+                try:
+                    if _serves(process, port):
+                        yield f"temporal://127.0.0.1:{port}"
+                        return
+                finally:
+                    process.kill()
+        output.seek(0)
+        raise AssertionError(f"the server ended {STARTS} times: {output.read().decode()}")
+
+
+def _command(port: int, settings: dict[str, object]) -> list[str]:
+    options = ["--headless", "--ip", "127.0.0.1", "--port", str(port), "--log-level", "error"]
+    for name, value in settings.items():
+        options += ["--dynamic-config-value", f"{name}={value}"]
+    return [program(), "server", "start-dev", *options]
 
 
 def new_namespace(address: str) -> str:
@@ -83,13 +96,15 @@ def _free_port() -> int:
         return free.getsockname()[1]
 
 
-def _wait(process: subprocess.Popen[bytes], port: int) -> None:
+def _serves(process: subprocess.Popen[bytes], port: int) -> bool:
+    """Wait until the server answers; false if it ended instead."""
+    check = [program(), "operator", "cluster", "health", "--address", f"127.0.0.1:{port}"]
     until = time.monotonic() + PATIENCE_S
     while time.monotonic() < until:
-        assert process.poll() is None, "the server ended"
-        with socket.socket() as trial:
-            trial.settimeout(0.2)
-            if trial.connect_ex(("127.0.0.1", port)) == 0:
-                return
+        healthy = subprocess.run(check, capture_output=True, check=False).returncode == 0
+        if process.poll() is not None:
+            return False
+        if healthy:
+            return True
         time.sleep(0.1)
     raise AssertionError("the server does not answer")

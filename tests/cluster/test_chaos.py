@@ -52,12 +52,12 @@ async def check_all(fleet: Lab, rows: list[RunRow]) -> dict[str, list[Row]]:
     for row in rows:
         log = logs[row.run_id] = await fleet.store.read(row.run_id)
         assert log[-1].type == "run.completed", log[-1]
-        assert [one.seq for one in log] == list(range(1, len(log) + 1))
+        assert [event.seq for event in log] == list(range(1, len(log) + 1))
         request, *tokens = decode(log[-1].data)["output"]
         assert request == row.request
         for step, token in enumerate(tokens):
             assert paid[row.run_id, str(step)][-1] == token, f"{row.run_id}: step {step} was paid again"
-        ended = [one.path for one in log if one.type == "step.completed"]
+        ended = [event.path for event in log if event.type == "step.completed"]
         assert sorted(ended) == sorted(set(ended)), f"{row.run_id}: a step has ended twice"
     assert {run_id for run_id, _ in paid} == {row.run_id for row in rows}
     return logs
@@ -108,6 +108,7 @@ async def chaotic(pg_server: postgres.Server, engine: str, tmp_path: Path):
         yield made
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(1800)
 async def test_runs_survive_workers_that_are_killed_and_replaced(chaotic: Lab) -> None:
     fleet, luck, killed = chaotic, random.Random(1), 0

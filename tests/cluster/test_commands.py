@@ -79,8 +79,8 @@ async def test_a_fleet_needs_a_store_that_all_machines_reach(shell: Shell) -> No
         ("schedule", "list"),
     ):
         shell.env["PODIUM_STORE"] = str(shell.folder / "here.sqlite")
-        told = await said(shell, *words, code=2)
-        assert "need a store that all of them reach" in told
+        output = await said(shell, *words, code=2)
+        assert "need a store that all of them reach" in output
 
 
 async def test_an_engine_that_is_not_there_is_refused(shell: Shell) -> None:
@@ -93,13 +93,15 @@ async def test_schedules_are_added_listed_and_removed(fleet: Lab, shell: Shell) 
     assert "There is a schedule morning already." in await said(shell, *words, code=2)
     assert "morning  0 8 * * *   three     Good morning" in await said(shell, "schedule", "list")
     away = ("--store", "postgresql://127.0.0.1:1/away")
-    told = await said(shell, "schedule", "add", "61 * * * *", f"{FLOWS}:three", "x", *away, code=2)
-    assert "'61 * * * *' is no moment that comes again" in told  # before anybody is asked to keep it
-    told = await said(shell, "schedule", "add", "every day", f"{FLOWS}:three", "x", code=2)
-    assert "'every day' is no moment that comes again" in told
-    assert "gone" in await said(shell, "schedule", "remove", "morning")
+    output = await said(shell, "schedule", "add", "61 * * * *", f"{FLOWS}:three", "x", *away, code=2)
+    assert (
+        "'61 * * * *' is not a cron expression that ever fires" in output
+    )  # before anybody is asked to keep it
+    output = await said(shell, "schedule", "add", "every day", f"{FLOWS}:three", "x", code=2)
+    assert "'every day' is not a cron expression that ever fires" in output
+    assert "Removed the schedule morning" in await said(shell, "schedule", "remove", "morning")
     assert "There is no schedule morning." in await said(shell, "schedule", "remove", "morning", code=2)
-    assert "There is no schedule." in await said(shell, "schedule", "list")
+    assert "There are no schedules." in await said(shell, "schedule", "list")
 
 
 async def test_each_moment_of_a_schedule_starts_one_run_however_many_workers_there_are(fleet: Lab) -> None:
@@ -128,7 +130,7 @@ async def test_each_moment_of_a_schedule_starts_one_run_however_many_workers_the
     assert first >= began
 
 
-async def test_a_worker_tells_probes_and_an_autoscaler_how_it_does(fleet: Lab) -> None:
+async def test_a_worker_shows_probes_and_an_autoscaler_how_it_does(fleet: Lab) -> None:
     gate = fleet.folder / "open"
     await fleet.start("gated", str(gate))
     await fleet.start("gated", str(gate))
@@ -139,9 +141,9 @@ async def test_a_worker_tells_probes_and_an_autoscaler_how_it_does(fleet: Lab) -
     async with httpx2.AsyncClient(base_url=address) as client:
         assert (await client.get("/health")).json() == {"alive": True, "running": 1}
         assert (await client.get("/ready")).status_code == 200
-        told = (await client.get("/metrics")).text
-        assert "podium_queue_depth 1\n" in told
-        assert "podium_worker_running 1\n" in told
+        metrics = (await client.get("/metrics")).text
+        assert "podium_queue_depth 1\n" in metrics
+        assert "podium_worker_running 1\n" in metrics
         machine.signal(signal.SIGTERM)
         await machine.said("Stopping")
         assert (await client.get("/ready")).status_code == 503
@@ -152,13 +154,13 @@ async def test_a_worker_tells_probes_and_an_autoscaler_how_it_does(fleet: Lab) -
 async def test_a_server_on_postgresql_only_accepts_and_shows(fleet: Lab, shell: Shell) -> None:
     server = shell.start("serve", "--port", "0", "--json")
     assert server.stdout is not None
-    told = json.loads(await asyncio.to_thread(server.stdout.readline))
-    assert told["drives"] is False
-    host, _, token = told["address"].partition("/?token=")
+    ready = json.loads(await asyncio.to_thread(server.stdout.readline))
+    assert ready["drives"] is False
+    host, _, token = ready["address"].partition("/?token=")
     bearer = {"Authorization": f"Bearer {token}"}
     async with httpx2.AsyncClient(base_url=host, headers=bearer, timeout=60) as client:
-        asked = {"workflow": f"{FLOWS}:asks", "request": "Which?", "model": "rehearsal"}
-        run_id = (await client.post("/api/runs", json=asked)).json()["run_id"]
+        body = {"workflow": f"{FLOWS}:asks", "request": "Which?", "model": "rehearsal"}
+        run_id = (await client.post("/api/runs", json=body)).json()["run_id"]
         await until(lambda: waiting(fleet), 1)
         assert (await client.get(f"/api/runs/{run_id}")).json()["status"] == "queued"
         await fleet.machine()

@@ -60,9 +60,13 @@ async def accepted(
     store: Store, workflow: str = "fails", file: Path = Path(__file__), **marks: str
 ) -> RunRow:
     return await enqueue(
-        f"{file}:{workflow}", "go", store=store, settings=Settings.load(store=store.url),
-        model="rehearsal", marks={**MARKS, **marks},
-    )  # fmt: skip
+        f"{file}:{workflow}",
+        "go",
+        store=store,
+        settings=Settings.load(store=store.url),
+        model="rehearsal",
+        marks={**MARKS, **marks},
+    )
 
 
 async def test_a_run_that_has_failed_goes_on_only_when_somebody_asks_for_it(
@@ -91,15 +95,15 @@ async def test_an_engine_that_wants_a_run_back_gets_it_at_once_and_its_call_has_
     async with asyncio.timeout(PATIENCE_S):
         while driving.running == 0:  # noqa: ASYNC110 - it has no event
             await asyncio.sleep(0.01)
-        await anext(one async for one in store.tail(row.run_id) if one.type == "step.started")
+        await anext(event async for event in store.tail(row.run_id) if event.type == "step.started")
     stretch.cancel(message)
     await asyncio.wait([stretch])
     assert stretch.cancelled()
     assert driving.running == 0
-    left = await store.get(row.run_id)
-    assert (left.status, left.stop_reason) == ("paused", reason)
+    run = await store.get(row.run_id)
+    assert (run.status, run.stop_reason) == ("paused", reason)
     unattended = await shared(store).list_unattended(STOPPED, limit=5)
-    assert [one.run_id for one in unattended] == ([row.run_id] if message else [])
+    assert [event.run_id for event in unattended] == ([row.run_id] if message else [])
     async with open_store(store.url) as other:
         await other.release(await other.acquire(row.run_id))
 
@@ -140,14 +144,14 @@ async def test_a_worker_that_lacks_the_file_of_a_workflow_lets_the_run_fail_and_
 
 
 async def test_whoever_ends_a_run_gives_its_place_to_the_next_of_its_owner(store: Store) -> None:
-    left: list[str] = []
+    owners: list[str] = []
 
     async def note(owner: str) -> None:
         assert await shared(store).take_place("another", owner), "the place is free by now"
-        left.append(owner)
+        owners.append(owner)
 
     driving = RunSession(shared(store), Settings.load(store=store.url), 1.0, note)
     await shared(store).set_limit("alice", 1)
     row = await accepted(store, owner="alice")
     await driving.drive(row.run_id)
-    assert left == ["alice"]
+    assert owners == ["alice"]

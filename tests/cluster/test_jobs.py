@@ -61,9 +61,9 @@ async def workers(url: str) -> tuple[int, int]:
 async def test_a_worker_that_was_thought_dead_does_not_end_the_job_of_the_next(
     url: str, engine: Engine, jobs: Jobs
 ) -> None:
-    one, two = await workers(url)
+    worker, two = await workers(url)
     await engine.submit([Ticket("run", "three")])
-    late = await taken(jobs, one)
+    late = await taken(jobs, worker)
     await jobs.retry_job(late)  # somebody took it from the dead
     now = await taken(jobs, two)
     assert now.id == late.id
@@ -78,9 +78,9 @@ async def test_a_worker_that_was_thought_dead_does_not_end_the_job_of_the_next(
 async def test_what_was_asked_for_meanwhile_stands_for_a_job_that_is_given_back(
     url: str, engine: Engine, jobs: Jobs
 ) -> None:
-    one, _ = await workers(url)
+    worker, _ = await workers(url)
     await engine.submit([Ticket("run", "three")])
-    job = await taken(jobs, one)
+    job = await taken(jobs, worker)
     await engine.submit([Ticket("run", "three")], at=4e9)
     assert await engine.load() == (0, 1), "the second is for later"
     await jobs.retry_job(job)
@@ -94,9 +94,9 @@ async def test_workers_get_a_lease_to_report_to_a_database_that_has_only_just_st
     """Nobody could be heard of while it was away."""
     opened = await open_engine("", f"{url}?lease_s={lease_s}")
     try:
-        one, _ = await workers(url)
+        worker, _ = await workers(url)
         await opened.submit([Ticket("run", "three")])
-        await taken(jobs, one)
+        await taken(jobs, worker)
         ask(url, "UPDATE procrastinate_workers SET last_heartbeat = last_heartbeat - interval '2 hours'")
         async with Hands(opened) as hands, asyncio.timeout(PATIENCE_S):
             if given:
@@ -120,7 +120,7 @@ async def test_a_job_whose_giving_was_not_heard_of_is_taken_up_all_the_same(url:
         assert await hands.next() == "run"
 
 
-async def test_a_database_that_stays_away_is_told_to_whoever_submits() -> None:
+async def test_a_database_that_stays_away_is_reported_to_whoever_submits() -> None:
     if why := postgres.missing():
         pytest.skip(f"PostgreSQL: {why}")
     with postgres.server() as server:

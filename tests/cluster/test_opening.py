@@ -54,8 +54,8 @@ def test_a_database_that_is_away_is_waited_for_on_every_engine(
 def test_a_temporal_server_that_is_away_is_waited_for_and_named(shell: Shell, pg_server: Server) -> None:
     engine = "temporal://127.0.0.1:1/x"
     worker = shell.start("worker", "--store", pg_server.new_place(), "--engine", engine)
-    told = first_line(worker)
-    assert told.endswith(
+    output = first_line(worker)
+    assert output.endswith(
         "Waiting: The Temporal server at 127.0.0.1:1 cannot be reached: Connection refused.\n"
     )
     worker.send_signal(signal.SIGKILL)
@@ -63,9 +63,9 @@ def test_a_temporal_server_that_is_away_is_waited_for_and_named(shell: Shell, pg
 
 def test_a_store_that_refuses_is_not_waited_for(shell: Shell, pg_server: Server) -> None:
     nowhere = pg_server.url("nowhere")
-    told = shell("worker", "--store", nowhere, code=2).err
-    assert 'database "nowhere" does not exist' in told
-    assert "Hint: Look at its user, password and database." in told
+    output = shell("worker", "--store", nowhere, code=2).err
+    assert 'database "nowhere" does not exist' in output
+    assert "Hint: Check its user, password and database." in output
 
 
 def test_a_store_of_a_newer_podium_is_not_waited_for(shell: Shell, pg_server: Server) -> None:
@@ -76,15 +76,17 @@ def test_a_store_of_a_newer_podium_is_not_waited_for(shell: Shell, pg_server: Se
     assert "written by a newer Podium (schema 99" in shell("worker", "--store", url, code=2).err
 
 
-def test_a_namespace_that_is_not_there_is_told(shell: Shell, pg_server: Server, temporal_server: str) -> None:
+def test_a_namespace_that_is_not_there_is_reported(
+    shell: Shell, pg_server: Server, temporal_server: str
+) -> None:
     engine = f"{temporal_server}/nowhere"
     for words in (
         ("worker",),
         ("schedule", "list"),
         ("run", "tree", "x", "--detach", "--model", "rehearsal"),
     ):
-        told = shell(*words, "--store", pg_server.new_place(), "--engine", engine, code=2).err
-        assert "has no namespace nowhere" in told
+        output = shell(*words, "--store", pg_server.new_place(), "--engine", engine, code=2).err
+        assert "has no namespace nowhere" in output
 
 
 def test_many_who_migrate_at_once_all_find_the_queue(shell: Shell, pg_server: Server) -> None:
@@ -99,9 +101,9 @@ def test_many_who_migrate_at_once_all_find_the_queue(shell: Shell, pg_server: Se
             while looking.execute(waiting).fetchone() != (2,):
                 assert time.monotonic() < until
                 time.sleep(0.05)
-    for one in others:
-        assert one.stderr is not None
-        assert (one.wait(PATIENCE_S), one.stderr.read()) == (0, b"")
+    for process in others:
+        assert process.stderr is not None
+        assert (process.wait(PATIENCE_S), process.stderr.read()) == (0, b"")
 
 
 def test_migrating_makes_all_that_workers_need(shell: Shell, pg_server: Server) -> None:
@@ -133,8 +135,8 @@ async def test_a_worker_is_not_ready_while_its_database_is_away(
             async with httpx2.AsyncClient(base_url=address, timeout=60) as client:
                 assert (await client.get("/ready")).status_code == 200
                 await asyncio.to_thread(server.stop)
-                told = await client.get("/ready")
-                assert (told.status_code, json.loads(told.text)["reason"]) == (
+                response = await client.get("/ready")
+                assert (response.status_code, json.loads(response.text)["reason"]) == (
                     503,
                     "The database does not answer.",
                 )
@@ -158,12 +160,17 @@ async def test_a_temporal_server_that_goes_away_for_good_leaves_runs_that_others
             await fleet.event(row.run_id, "step.started")
             stack.close()
             async with httpx2.AsyncClient(base_url=address, timeout=60) as client:
-                told = await client.get("/ready")
-                assert (told.status_code, told.json()["reason"]) == (503, "The engine does not answer.")
+                response = await client.get("/ready")
+                assert (response.status_code, response.json()["reason"]) == (
+                    503,
+                    "The engine does not answer.",
+                )
                 assert (await client.get("/metrics")).status_code == 503
-            await machine.said(f"Run {row.run_id} is not driven here any more: Temporal was not heard of.")
-            found = await shared(fleet.store).list_unattended(STOPPED, limit=5)
-            assert [(one.run_id, one.status) for one in found] == [(row.run_id, "paused")]
+            await machine.said(
+                f"Run {row.run_id} is not driven here any more: the connection to Temporal was lost."
+            )
+            unattended = await shared(fleet.store).list_unattended(STOPPED, limit=5)
+            assert [(run.run_id, run.status) for run in unattended] == [(row.run_id, "paused")]
             assert not any("Traceback" in line for line in machine.lines)
 
 
@@ -173,26 +180,26 @@ async def ready_again(client: httpx2.AsyncClient) -> None:
             await asyncio.sleep(0.1)
 
 
-def test_workflows_that_are_not_podiums_own_are_told(shell: Shell, pg_server: Server) -> None:
+def test_workflows_that_are_not_podiums_own_are_reported(shell: Shell, pg_server: Server) -> None:
     """They may be somebody's own, of files that only runs name; but mostly it is a slip."""
     store = pg_server.new_place()
     worker = shell.start("worker", "--workflows", "tre, mine,council", "--store", store)
     assert worker.stdout is not None
-    told = [worker.stdout.readline().decode().strip() for _ in range(4)]
-    assert told[1:] == [
-        "It takes only runs of tre, mine, council.",
-        "tre is none of Podium's workflows, so it must be one of yours. Did you mean tree?",
-        "mine is none of Podium's workflows, so it must be one of yours.",
+    lines = [worker.stdout.readline().decode().strip() for _ in range(4)]
+    assert lines[1:] == [
+        "Only runs of tre, mine, council.",
+        "tre is not a shipped workflow; it must be one of yours. Did you mean tree?",
+        "mine is not a shipped workflow; it must be one of yours.",
     ]
     worker.send_signal(signal.SIGTERM)
     assert worker.wait(PATIENCE_S) == 0
-    assert "--workflows names none" in shell("worker", "--workflows", ",", "--store", store, code=2).err
+    assert "--workflows is empty" in shell("worker", "--workflows", ",", "--store", store, code=2).err
 
 
 @pytest.mark.parametrize(
     "url", ["postgresql://me:sec@ret@127.0.0.1/x", "postgresql://me:sec/ret@127.0.0.1/x"]
 )
 def test_an_address_that_cannot_be_read_is_not_waited_for_and_not_shown(shell: Shell, url: str) -> None:
-    told = shell("worker", "--store", url, code=2).err
-    assert "The address of the store cannot be read." in told
-    assert "ret@" not in told
+    output = shell("worker", "--store", url, code=2).err
+    assert "The address of the store cannot be read." in output
+    assert "ret@" not in output

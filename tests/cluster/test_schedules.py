@@ -47,7 +47,7 @@ def test_what_cron_reads_is_a_schedule(cron: str) -> None:
     ],
 )  # fmt: skip
 def test_what_never_comes_or_is_read_in_two_ways_is_refused(cron: str) -> None:
-    with pytest.raises(UsageError, match="no moment that comes again"):
+    with pytest.raises(UsageError, match="not a cron expression that ever fires"):
         check_cron(cron)
 
 
@@ -62,13 +62,13 @@ async def fired(fleet: Lab, one: Schedule, moment: float) -> list[RunRow]:
     return await fleet.store.list_runs()
 
 
-async def test_a_moment_starts_one_run_however_often_it_is_told(fleet: Lab) -> None:
-    one, now = schedule(), time.time()
-    first = await fired(fleet, one, now)
-    assert await fired(fleet, one, now) == first
+async def test_a_moment_starts_one_run_however_often_it_is_reported(fleet: Lab) -> None:
+    hourly, now = schedule(), time.time()
+    first = await fired(fleet, hourly, now)
+    assert await fired(fleet, hourly, now) == first
     assert await fleet.engine.carried([first[0].run_id]) == {first[0].run_id}
-    assert len(await fired(fleet, one, now + 60)) == 2
-    made_anew = msgspec.structs.replace(one, created_at=now - 1)
+    assert len(await fired(fleet, hourly, now + 60)) == 2
+    made_anew = msgspec.structs.replace(hourly, created_at=now - 1)
     assert len(await fired(fleet, made_anew, now)) == 3, "a schedule that was made anew is another one"
 
 
@@ -79,7 +79,7 @@ async def test_a_moment_that_is_long_past_or_before_the_schedule_starts_nothing(
     assert len(await fired(fleet, schedule(), now - MAX_DELAY_S + 60)) == 1
 
 
-async def test_a_schedule_whose_workflow_is_gone_is_told_and_starts_nothing(
+async def test_a_schedule_whose_workflow_is_gone_is_reported_and_starts_nothing(
     fleet: Lab, caplog: pytest.LogCaptureFixture
 ) -> None:
     gone = msgspec.structs.replace(schedule(), start={"workflow": "/nowhere.py:x", "request": "x"})
@@ -99,15 +99,15 @@ async def test_one_schedule_that_never_comes_does_not_keep_the_others_from_their
     queue: tuple[Engine, str], caplog: pytest.LogCaptureFixture
 ) -> None:
     engine, url = queue
-    with pytest.raises(UsageError, match="no moment"):
+    with pytest.raises(UsageError, match="not a cron expression"):
         await engine.add_schedule(schedule("0 0 31 2 *", "a"))
     with psycopg.connect(url, autocommit=True) as db:  # an older version let it in
         db.execute("INSERT INTO podium_schedule VALUES ('a', '0 0 31 2 *', 'three', '{}', 0)")
     await engine.add_schedule(schedule("* * * * * */1", "every-second"))
     async with Hands(engine) as hands, asyncio.timeout(PATIENCE_S):
-        told, _ = await hands.fired.get()
-    assert told.name == "every-second"
-    assert caplog.text.count("The schedule a starts nothing: 0 0 31 2 * never comes.") == 1
+        fired, _ = await hands.fired.get()
+    assert fired.name == "every-second"
+    assert caplog.text.count("The schedule a starts nothing: 0 0 31 2 * never fires.") == 1
 
 
 class Unlucky(Hands):
@@ -127,20 +127,20 @@ class Unlucky(Hands):
 async def test_a_moment_at_which_the_store_was_away_is_made_up_for(fleet: Lab) -> None:
     await fleet.engine.add_schedule(schedule(every_second(fleet)))
     async with Unlucky(fleet.engine) as hands, asyncio.timeout(PATIENCE_S):
-        told: list[int] = []
-        while not set(hands.missed) & set(told):
-            told.append((await hands.fired.get())[1])
-    assert told.count(hands.missed[0]) == 1, "made up for, once"
+        moments: list[int] = []
+        while not set(hands.missed) & set(moments):
+            moments.append((await hands.fired.get())[1])
+    assert moments.count(hands.missed[0]) == 1, "made up for, once"
 
 
 async def test_a_day_and_a_weekday_mean_either_on_every_engine(fleet: Lab) -> None:
     """As in cron: at eight on the first of a month, and on Mondays."""
     await fleet.engine.add_schedule(schedule("0 8 1 * 1"))
-    (found,) = await fleet.engine.schedules()
-    assert found.cron == "0 8 1 * 1"
+    (listed,) = await fleet.engine.schedules()
+    assert listed.cron == "0 8 1 * 1"
     if not fleet.name.startswith(TEMPORAL):
         return  # the queue asks croniter, which does so
     client = await temporal.connected(fleet.name)
     next_ones = (await client.get_schedule_handle("podium/news").describe()).info.next_action_times
-    assert all(one.hour == 8 and (one.day == 1 or one.weekday() == 0) for one in next_ones)
-    assert sum(one.weekday() == 0 for one in next_ones) >= len(next_ones) - 2 > 2
+    assert all(moment.hour == 8 and (moment.day == 1 or moment.weekday() == 0) for moment in next_ones)
+    assert sum(moment.weekday() == 0 for moment in next_ones) >= len(next_ones) - 2 > 2

@@ -58,7 +58,7 @@ async def test_a_stopped_worker_hands_its_runs_over_at_once_and_nothing_is_run_a
     log = await fleet.over(row.run_id)
     await second.said(f"Run {row.run_id} is completed")
     assert [len(calls) for calls in fleet.paid().values()] == [1, 1, 1]
-    resumed = next(one for one in log if one.type == "run.resumed")
+    resumed = next(event for event in log if event.type == "run.resumed")
     assert decode(resumed.data)["after"] == "paused"
     drivers = [pid for _, _, _, pid in fleet.noted("paid")]
     assert drivers == [str(first.pid), str(first.pid), str(second.pid)]
@@ -124,7 +124,7 @@ async def test_a_worker_that_was_only_asleep_is_fenced_and_its_calls_stop(fleet:
     log = await fleet.over(row.run_id)
     first.signal(signal.SIGCONT)
     await first.said(f"Run {row.run_id} is not driven here any more")
-    assert [one.seq for one in await fleet.store.read(row.run_id)] == [one.seq for one in log]
+    assert [event.seq for event in await fleet.store.read(row.run_id)] == [event.seq for event in log]
     by_first = [step for _, step, _, pid in fleet.noted("paid") if pid == str(first.pid)]
     assert by_first == ["0", "1"], "after it woke up it began another step"
     again = await fleet.start("three")  # and it is a worker like any other
@@ -139,7 +139,7 @@ async def test_a_run_whose_job_was_lost_is_found_in_the_log(fleet: Lab) -> None:
     assert await fleet.engine.carried([row.run_id]) == set()
     machine = await fleet.machine()
     await fleet.over(row.run_id)
-    await machine.said("was carried by nobody")
+    await machine.said("was lost by the engine")
 
 
 async def test_somebodys_own_run_is_left_alone(fleet: Lab) -> None:
@@ -204,9 +204,11 @@ async def test_a_run_that_sleeps_holds_no_place_and_wakes_in_time(fleet: Lab) ->
     other = await fleet.over((await fleet.start("three")).run_id)  # on the only place that there is
     log = await fleet.over(asleep.run_id)
     assert log[-1].time_us > other[-1].time_us
-    woken = next(one.time_us for one in log if one.path == "after") / 1e6
+    woken = next(event.time_us for event in log if event.path == "after") / 1e6
     slept = next(
-        float(decode(one.data)["result"]) for one in log if one.path == "sleep" and b"result" in one.data
+        float(decode(event.data)["result"])
+        for event in log
+        if event.path == "sleep" and b"result" in event.data
     )
     assert woken >= slept
     assert [len(calls) for calls in fleet.paid().values() if len(calls) != 1] == []
@@ -221,7 +223,7 @@ async def test_a_raised_budget_reaches_a_run_on_another_machine(fleet: Lab) -> N
     await fleet.event(row.run_id, "budget.raised")
     gate.touch()
     log = await fleet.over(row.run_id)
-    assert podium.RunState.of(one.to_event(row.run_id) for one in log).budget.calls == 3
+    assert podium.RunState.of(event.to_event(row.run_id) for event in log).budget.calls == 3
     assert (await fleet.store.get(row.run_id)).budget.calls == 3
 
 
@@ -230,7 +232,7 @@ async def test_a_budget_that_was_raised_too_late_for_a_stretch_holds_in_the_next
     await raise_budget(row.run_id, podium.Budget(calls=3), store=fleet.store)
     await fleet.machine()
     log = await fleet.over(row.run_id)
-    assert podium.RunState.of(one.to_event(row.run_id) for one in log).budget.calls == 3
+    assert podium.RunState.of(event.to_event(row.run_id) for event in log).budget.calls == 3
 
 
 async def test_nothing_is_raised_that_has_no_ceiling_or_a_higher_one(fleet: Lab) -> None:
@@ -258,7 +260,7 @@ async def test_runs_finish_on_workers_of_another_version_and_say_what_ran_again(
     for row in rows:
         log = await fleet.over(row.run_id)
         assert decode(log[-1].data)["output"] == ["same any", f"other {new}"]
-        assert [one.path for one in log if one.type == "step.stale"] == ["other"]
+        assert [event.path for event in log if event.type == "step.stale"] == ["other"]
     await second.said("is completed")
     paid = sorted((step, version) for _, step, version, _ in fleet.noted("paid"))
     assert paid == 3 * [("other", "1")] + 3 * [("other", "2")] + 3 * [("same", "any")]

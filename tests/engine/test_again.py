@@ -13,7 +13,7 @@ from podium.engine.log import Store
 from podium.errors import ReplayDivergedError, UsageError
 
 
-class Told(podium.EventData, frozen=True, kw_only=True):
+class Noted(podium.EventData, frozen=True, kw_only=True):
     type: ClassVar[str] = "again.told"
     text: str
 
@@ -116,14 +116,14 @@ async def test_what_follows_a_failure_that_is_mended_runs_again(store: Store, pr
 async def test_events_of_a_changed_branch_are_neither_lost_nor_doubled(
     store: Store, program: Program
 ) -> None:
-    async def telling(run: podium.Run, request: str) -> None:
+    async def noting(run: podium.Run, request: str) -> None:
         said = await run.step("a", program.note, program.first)
         for n in range(program.events):
-            run.emit(Told(text=f"{said} {n}"))
+            run.emit(Noted(text=f"{said} {n}"))
         await run.step("b", program.note, "b")
         program.stop("b")
 
-    workflow, program.fails_after = podium.Workflow(telling, "telling"), "b"
+    workflow, program.fails_after = podium.Workflow(noting, "telling"), "b"
     first = await podium.run(workflow, "go", store=store)
     program.first = "new"
     await program.resumed(store, first.run_id, workflow)
@@ -210,7 +210,9 @@ async def test_a_long_edited_reply_is_a_blob(store: Store, program: Program) -> 
     assert max(len(row.data) for row in await store.read(fork.run_id)) < 5_000
 
 
-async def test_a_divergence_is_told_though_the_workflow_swallows_it(store: Store, program: Program) -> None:
+async def test_a_divergence_is_reported_though_the_workflow_swallows_it(
+    store: Store, program: Program
+) -> None:
     async def swallows(run: podium.Run, request: str) -> str:
         try:
             return await run.step("a", program.note, program.first)
@@ -224,7 +226,7 @@ async def test_a_divergence_is_told_though_the_workflow_swallows_it(store: Store
         await podium.replay(first.run_id, workflow=workflow, store=store)
 
 
-async def test_a_divergence_is_told_once(
+async def test_a_divergence_is_reported_once(
     store: Store, program: Program, caplog: pytest.LogCaptureFixture
 ) -> None:
     first = await podium.run(three_steps(program), "go", store=store)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import podium
 from podium.engine.budget import Budget, Ledger, Scope
 from podium.engine.codec import decode
+from podium.engine.effect import CallAttempt
 from podium.engine.events import Charge
 from podium.engine.log import Store
 from podium.errors import BudgetExhaustedError, FencedError, UsageError
@@ -94,7 +95,7 @@ async def test_callers_wait_while_something_in_flight_may_free_the_budget(store:
 
     async def one(run: podium.Run, n: int) -> int:
         async def work(effect: Any) -> int:
-            async with effect.attempt(Charge(usd=1.0, calls=1)) as attempt:
+            async with CallAttempt(effect, Charge(usd=1.0, calls=1)) as attempt:
                 value = await meter.call(n)
                 attempt.spend(Charge(usd=0.1, calls=1))
                 return value
@@ -193,22 +194,22 @@ async def test_out_of_budget_without_a_word_from_the_workflow_is_partial_and_res
     assert meter.calls == 5
 
 
-class Told(podium.EventData, frozen=True, kw_only=True):
+class Noted(podium.EventData, frozen=True, kw_only=True):
     type = "told.status"
     status: str
 
 
-async def test_what_was_told_of_an_exhausted_branch_is_told_anew_on_resume(store: Store) -> None:
+async def test_what_was_reported_of_an_exhausted_branch_is_reported_anew_on_resume(store: Store) -> None:
     """Running out is no outcome, so what a workflow tells because of it stands for no later event."""
 
     async def part(run: podium.Run, name: str) -> str:
-        run.emit(Told(status=f"{name} begins"))
+        run.emit(Noted(status=f"{name} begins"))
         try:
             await run.step("call", int, "1", cost=Charge(calls=1))
         except podium.BudgetExhaustedError:
-            run.emit(Told(status=f"{name} is out of budget"))
+            run.emit(Noted(status=f"{name} is out of budget"))
             return "out"
-        run.emit(Told(status=f"{name} is done"))
+        run.emit(Noted(status=f"{name} is done"))
         return "done"
 
     async def parts(run: podium.Run, request: str) -> podium.Partial | list[str]:
@@ -226,8 +227,8 @@ async def test_what_was_told_of_an_exhausted_branch_is_told_anew_on_resume(store
     handle = await podium.resume(first.run_id, workflow=workflow, store=store, budget=Budget(calls=2))
     assert (await handle.result()).output == ["done", "done"]
     rows = await store.read(first.run_id, types=("told.status", "run.warned"))
-    told = [str(decode(row.data).get("status") or decode(row.data)["message"]) for row in rows]
-    assert told == [
+    shown = [str(decode(row.data).get("status") or decode(row.data)["message"]) for row in rows]
+    assert shown == [
         "a begins", "a is done", "b begins", "b is out of budget", "it came to done, out",
         "b is done", "it came to done, done",
     ]  # fmt: skip
@@ -280,7 +281,7 @@ async def test_depth_is_a_budget(store: Store) -> None:
 
 async def test_a_call_that_costs_more_than_its_worst_case_is_reported(store: Store) -> None:
     async def greedy(effect: Any) -> str:
-        async with effect.attempt(Charge(usd=0.1, calls=1)) as attempt:
+        async with CallAttempt(effect, Charge(usd=0.1, calls=1)) as attempt:
             attempt.spend(Charge(usd=0.5, calls=1))
         return "done"
 
@@ -506,6 +507,52 @@ async def test_a_resume_with_less_than_was_spent_makes_no_call(store: Store) -> 
     handle = await podium.resume(first.run_id, workflow=workflow, store=store, budget=Budget(calls=2))
     second = await handle.result()
     assert (second.status, second.usage.calls, meter.calls) == ("partial", 5, 5)
+
+
+async def test_an_exhausted_budget_ends_a_part_and_not_the_workflow(store: Store) -> None:
+    meter = Meter()
+
+    async def flow(run: podium.Run, request: str) -> dict[str, Any]:
+        done: list[int] = []
+        async with run.until_exhausted("Only some were done") as part:
+            for n in range(5):
+                done.append(await run.step("call", meter.call, n, cost=ONE_CALL))
+        async with run.until_exhausted() as last, run.closing():
+            done.append(await run.step("last", meter.call, 99, cost=ONE_CALL))
+        async with run.until_exhausted("Never shown") as empty:
+            pass
+        assert last.exhausted is None
+        assert empty.exhausted is None
+        return {"done": done, "kind": part.exhausted.kind if part.exhausted else ""}
+
+    workflow = podium.Workflow(flow, "flow", closing=0.3)
+    result = await podium.run(workflow, "go", store=store, budget=Budget(calls=4))
+    assert result.output == {"done": [0, 1, 2, 99], "kind": "calls"}
+    assert [warning.split(": ")[0] for warning in result.warnings] == ["Only some were done"]
+    assert "The calls budget of the run is used up" in result.warnings[0]
+
+
+async def test_a_part_ends_with_a_failed_step_only_if_it_is_reported_to(store: Store) -> None:
+    heard: list[str] = []
+
+    async def broken() -> str:
+        raise ValueError("no paper")
+
+    async def flow(run: podium.Run, request: str) -> str:
+        async with run.until_exhausted("Not printed", warn=heard.append, or_failed=True) as part:
+            await run.step("print", broken)
+        assert part.exhausted is None
+        with pytest.raises(podium.StepFailedError):
+            async with run.until_exhausted("Not printed"):
+                await run.step("print", broken)
+        with pytest.raises(KeyError):
+            async with run.until_exhausted("Not printed", or_failed=True):
+                raise KeyError("a bug")
+        return "done"
+
+    result = await podium.run(podium.Workflow(flow, "flow"), "go", store=store)
+    assert (result.output, result.warnings) == ("done", [])
+    assert heard == ["Not printed: no paper"]
 
 
 async def test_the_closing_reserve_of_a_time_budget(store: Store) -> None:

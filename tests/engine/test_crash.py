@@ -4,14 +4,16 @@ repeated, and never past the budget. `test_kill.py` takes random instants, and w
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import podium
 from podium.settings import Settings
+from tests import warm
 from tests.engine.programs import crash_flow
 from tests.engine.programs.kill_log import label_of
 from tests.stores.postgres import Server
@@ -21,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 
 def lab(folder: Path, kind: str, *url: str) -> list[dict[str, Any]]:
     command = [sys.executable, "-m", "tests.engine.programs.crash_lab", str(folder), kind, *url]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=300, check=False)
+    done = warm.run(command, text=True, cwd=ROOT, timeout=300)
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -48,6 +50,7 @@ def check(report: dict[str, Any], output: str) -> None:
     assert max(begun.values()) <= 2, "a call in flight is repeated at most once"
 
 
+@pytest.mark.slow
 async def test_killed_at_every_step_boundary(tmp_path: Path) -> None:
     reports = lab(tmp_path, "boundaries")
     assert len(reports) == 60
@@ -59,31 +62,35 @@ async def test_killed_at_every_step_boundary(tmp_path: Path) -> None:
 
 def test_killed_right_after_start_returns_the_run_exists(tmp_path: Path) -> None:
     reports = lab(tmp_path, "starts")
-    assert len(reports) == 100
+    assert len(reports) == 30
     assert all(report["was_killed"] for report in reports)
     assert all(report["status"] in {"queued", "running"} for report in reports), Counter(
         report["status"] for report in reports
     )
 
 
+@pytest.mark.slow
 def test_a_crash_in_the_middle_never_lets_the_budget_be_passed(tmp_path: Path) -> None:
     """By the called function's own count, over both lives together."""
-    check_capped(lab(tmp_path, "capped"))
+    check_capped(lab(tmp_path, "capped"), 20)
 
 
 def test_nor_does_it_in_postgresql(tmp_path: Path, pg_server: Server) -> None:
-    check_capped(lab(tmp_path, "capped", pg_server.new_place()))
+    check_capped(lab(tmp_path, "capped", pg_server.new_place()), 4)
 
 
-async def test_killed_at_every_step_boundary_in_postgresql(tmp_path: Path, pg_server: Server) -> None:
+@pytest.mark.slow
+async def test_killed_at_step_boundaries_in_postgresql(tmp_path: Path, pg_server: Server) -> None:
     reports = lab(tmp_path, "boundaries", pg_server.new_place())
+    assert len(reports) == 10
     output = await reference(tmp_path)
     for report in reports:
         assert report["was_killed"], report["how"]
         check(report, output)
 
 
-def check_capped(reports: list[dict[str, Any]]) -> None:
+def check_capped(reports: list[dict[str, Any]], trials: int) -> None:
+    assert len(reports) == trials
     for report in reports:
         assert report["was_killed"], report["how"]
         assert len(report["begun"]) <= 20, f"{len(report['begun'])} calls under a cap of 20: {report['how']}"

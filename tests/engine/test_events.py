@@ -102,7 +102,7 @@ def test_results_are_shown_as_json_and_not_as_text() -> None:
     assert json.loads(event.to_json())["data"] == {"fingerprint": "f", "result": {"a": 1}}
 
 
-def test_a_workflows_event_tells_all_its_fields() -> None:
+def test_a_workflows_event_shows_all_its_fields() -> None:
     class Moved(EventData, frozen=True, kw_only=True):
         type: ClassVar[str] = "test.moved"
         to: str | None = None

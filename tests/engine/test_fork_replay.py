@@ -37,7 +37,7 @@ async def tell(run: podium.Run, request: str) -> str:
     texts = [branch.unwrap() for branch in parts.values()]
     await run.artifact("parts.txt", "\n".join(texts))
     end = await run.ask(writer, "join", prompt="{{ texts | join(' + ') }}", texts=texts)
-    run.warn("told")
+    run.warn("shown")
     return end
 
 

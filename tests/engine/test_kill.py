@@ -6,13 +6,13 @@ Part of it is in every test run; `make test-kill` takes all 500 instants, and ev
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from tests import warm
 from tests.engine.kill_checks import check, figures
 from tests.engine.programs.kill_flows import CASES, CHAIN_CALLS
 from tests.engine.programs.kill_log import Report
@@ -23,19 +23,17 @@ SEED = os.environ.get("KILL_SEED", "20")
 
 INSTANTS = {"steps": 100, "repairs": 100, "branches": 90, "tree": 70, "council": 60, "chain": 80}
 """Random instants at which each workflow is killed: 500 in all."""
-SHARE = 1 if FULL else 3
+SHARE = 1 if FULL else 8
 """One of so many of them is part of every test run."""
-STRIDE = 1 if FULL else 5
+STRIDE = 1 if FULL else 10
 """The small workflows are killed at events of the log, too: at one of so many."""
 
 
 def lab(folder: Path, name: str, instants: int, stride: int) -> tuple[Report, list[Report]]:
     """Run the lab in a process of its own; return the undisturbed run and those that were killed."""
     words = [str(folder), name, str(instants), str(stride), SEED]
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.engine.programs.kill_lab", *words],
-        capture_output=True, cwd=ROOT, check=False,
-    )  # fmt: skip
+    command = [sys.executable, "-m", "tests.engine.programs.kill_lab", *words]
+    done = warm.run(command, cwd=ROOT, timeout=1800)
     assert done.returncode == 0, done.stderr.decode()
     first, *reports = [msgspec.json.decode(line, type=Report) for line in done.stdout.splitlines()]
     return first, reports
@@ -52,6 +50,7 @@ def check_all(folder: Path, name: str, undisturbed: Report, reports: list[Report
             raise
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("name", CASES)
 def test_killed_at_random_instants(tmp_path: Path, name: str) -> None:
@@ -63,6 +62,7 @@ def test_killed_at_random_instants(tmp_path: Path, name: str) -> None:
     assert any(report.lives[0].begun for report in reports), "some instants have to hit a run under way"
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("name", ["repairs", "branches", "chain"])
 def test_killed_at_events_of_the_log(tmp_path: Path, name: str) -> None:

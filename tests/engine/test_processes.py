@@ -22,6 +22,7 @@ from podium.engine.log import Store
 from podium.errors import RunLockedError
 from podium.settings import Settings
 from podium.stores import open_store
+from tests import warm
 from tests.engine.programs import driver
 from tests.stores.postgres import Server
 
@@ -39,7 +40,7 @@ def spawn() -> Generator[Spawn]:
 
         def start(store: str, *args: str, **env: str) -> subprocess.Popen[str]:
             command = [sys.executable, "-m", "tests.engine.programs.driver", store, *args]
-            process = subprocess.Popen(
+            process = warm.Popen(
                 command, stdout=subprocess.PIPE, text=True, cwd=ROOT, env={**os.environ, **env}
             )
             stack.enter_context(process)
@@ -62,7 +63,7 @@ def read_until(process: subprocess.Popen[str], text: str) -> list[str]:
     return lines
 
 
-async def test_a_second_process_is_refused_and_told_who_holds_the_run(
+async def test_a_second_process_is_refused_and_reported_who_holds_the_run(
     spawn: Spawn, url: str, tmp_path: Path, settings: Settings
 ) -> None:
     gate = tmp_path / "gate"

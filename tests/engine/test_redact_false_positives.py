@@ -9,8 +9,6 @@ import uuid
 from base64 import b32encode, b64encode, urlsafe_b64encode
 from pathlib import Path
 
-import pytest
-
 from podium.engine.codec import encode
 from podium.engine.redaction import redactor
 
@@ -32,10 +30,10 @@ PROSE = (
 )
 
 
-@pytest.mark.parametrize("text", PROSE)
-def test_prose_stays(text: str) -> None:
-    for data in (text.encode(), encode({"text": text}), encode(encode({"text": text}).decode())):
-        assert redactor()(data) == data
+def test_prose_stays() -> None:
+    for text in PROSE:
+        for data in (text.encode(), encode({"text": text}), encode(encode({"text": text}).decode())):
+            assert redactor()(data) == data
 
 
 def test_our_own_documentation_and_source_stay() -> None:

@@ -310,7 +310,7 @@ async def test_code_changed_between_lives_reruns_stale_steps_and_what_follows(st
     assert await paths_of(store, first.run_id, "step.stale") == ["first", "second"]
 
 
-class Told(podium.EventData, frozen=True, kw_only=True):
+class Noted(podium.EventData, frozen=True, kw_only=True):
     """Something that the workflow tells."""
 
     type: ClassVar[str] = "test.told"
@@ -320,18 +320,20 @@ class Told(podium.EventData, frozen=True, kw_only=True):
 async def test_emitted_events_are_never_doubled_by_a_resume(store: Store) -> None:
     stop = [True]
 
-    async def telling(run: podium.Run, request: str) -> None:
+    async def noting(run: podium.Run, request: str) -> None:
         for n in range(3):
-            run.emit(Told(n=n))
+            run.emit(Noted(n=n))
             await run.step("s", str.upper, str(n))
             if n == 1 and stop[0]:
                 raise RuntimeError("stopped here")
 
-    first = await podium.run(flow(telling), "go", store=store)
+    first = await podium.run(flow(noting), "go", store=store)
     stop[0] = False
-    await (await podium.resume(first.run_id, workflow=flow(telling), store=store)).result()
-    told = [msgspec.json.decode(row.data)["n"] for row in await store.read(first.run_id, types=["test.told"])]
-    assert told == [0, 1, 2]
+    await (await podium.resume(first.run_id, workflow=flow(noting), store=store)).result()
+    shown = [
+        msgspec.json.decode(row.data)["n"] for row in await store.read(first.run_id, types=["test.told"])
+    ]
+    assert shown == [0, 1, 2]
 
 
 async def test_an_engine_event_cannot_be_emitted_by_a_workflow(store: Store) -> None:

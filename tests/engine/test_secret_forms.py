@@ -19,16 +19,16 @@ from podium.engine.redaction import redactor
 SECRETS = ["wJalrXUtnFEMI/K7MDENG+bPxRfiCYzz", "p\"ä\\ss&<w>örd'7", "hunter2-hunter2", "x" * 8]
 
 
-@pytest.mark.parametrize("secret", SECRETS)
-@pytest.mark.parametrize("before", ["", "a", "ab", "user:"])
-@pytest.mark.parametrize("after", ["", "!", "@host"])
-def test_base64_at_every_place(secret: str, before: str, after: str) -> None:
-    whole = f"{before}{secret}{after}".encode()
-    for encoded in (b64encode(whole), urlsafe_b64encode(whole)):
-        for text in (encoded, encoded.rstrip(b"=")):
-            clean = redactor([secret])(b"value " + text)
-            assert b"[redacted]" in clean
-            assert len(clean) < len(b"value [redacted]") + len(before) * 2 + len(after) * 2 + 5
+def test_base64_at_every_place() -> None:
+    for secret in SECRETS:
+        for before in ["", "a", "ab", "user:"]:
+            for after in ["", "!", "@host"]:
+                whole = f"{before}{secret}{after}".encode()
+                for encoded in (b64encode(whole), urlsafe_b64encode(whole)):
+                    for text in (encoded, encoded.rstrip(b"=")):
+                        clean = redactor([secret])(b"value " + text)
+                        assert b"[redacted]" in clean
+                        assert len(clean) < len(b"value [redacted]") + len(before) * 2 + len(after) * 2 + 5
 
 
 @pytest.mark.parametrize("secret", SECRETS)
@@ -65,12 +65,12 @@ def test_a_secret_that_a_line_break_splits(line_break: str) -> None:
         assert decode(redact(encode({"text": text}))) == {"text": "key: [redacted]."}
 
 
-@pytest.mark.parametrize("before", range(0, 76, 5))
-def test_base64_in_lines_of_76_characters(before: int) -> None:
-    secret = "wJalrXUtnFEMI-K7MDENG-bPxRfiCYzz-0123456789" * 3
-    lines = textwrap.wrap(b64encode(("." * before + secret + " last").encode()).decode(), 76)
-    clean = redactor([secret])("\n".join(lines).encode())
-    assert len(clean) < before * 2 + 40
+def test_base64_in_lines_of_76_characters() -> None:
+    for before in range(0, 76, 5):
+        secret = "wJalrXUtnFEMI-K7MDENG-bPxRfiCYzz-0123456789" * 3
+        lines = textwrap.wrap(b64encode(("." * before + secret + " last").encode()).decode(), 76)
+        clean = redactor([secret])("\n".join(lines).encode())
+        assert len(clean) < before * 2 + 40
 
 
 def test_json_that_holds_the_value_of_a_variable_stays_json() -> None:

@@ -16,7 +16,7 @@ KEY = "sk-abcdefghijklmnopqrstuvwxyz0123"
 HALF = "\ud800"
 
 
-class Told(podium.EventData, frozen=True, kw_only=True):
+class Noted(podium.EventData, frozen=True, kw_only=True):
     type: ClassVar[str] = "secrets.told"
     text: str
 
@@ -106,7 +106,7 @@ async def test_any_name_makes_a_path(store: Store, name: str) -> None:
             await run.step("inner", str.upper, "4")
         await run.gather({name: part(run)})
         await run.artifact(name, name)
-        run.emit(Told(text=name))
+        run.emit(Noted(text=name))
         return podium.Partial(output={name: name}, reason=name)
 
     workflow = podium.Workflow(naming, "naming")

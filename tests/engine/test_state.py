@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import podium
+from podium.engine.events import Event, RunCreated
 from podium.engine.log import Store
 from podium.engine.state import RunState
 
@@ -102,3 +105,10 @@ async def test_a_failure_with_odd_details_is_still_recorded(store: Store) -> Non
     assert str(result.output).startswith("<object object")
     replayed = await podium.replay(result.run_id, workflow=podium.Workflow(flow, "flow"), store=store)
     assert replayed.output == result.output
+
+
+def test_a_budget_of_another_version_or_a_damaged_one_can_still_be_shown() -> None:
+    logged = {"usd": 2.5, "tokens": 1.5, "calls": "many", "seconds": -1, "water_l": 3}
+    created = RunCreated(workflow="tree", request="go", budget=logged)
+    event = Event(run_id="r", seq=1, time=datetime.now(UTC), path="", type=created.type, data=created)
+    assert RunState.of([event]).budget == podium.Budget(usd=2.5)

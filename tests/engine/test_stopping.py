@@ -308,7 +308,7 @@ async def test_a_run_that_was_taken_over_makes_no_more_calls(store: Store) -> No
 PROGRAM = Path(__file__).parent / "programs" / "leave.py"
 
 
-@pytest.mark.parametrize("how", ["timeout", "return", "break", "iterate", *map(str, range(12))])
+@pytest.mark.parametrize("how", ["timeout", "return", "break", "iterate", *map(str, range(0, 12, 3))])
 def test_a_program_that_leaves_says_nothing_and_leaves_a_resumable_run(how: str, tmp_path: Path) -> None:
     """However and whenever the event loop ends: no warning, no forgotten task, no lock."""
     url = f"sqlite:///{tmp_path}/podium.sqlite"

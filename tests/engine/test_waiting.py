@@ -88,7 +88,7 @@ async def test_other_branches_go_on_while_one_waits(store: Store) -> None:
     assert second.output == ["yes", "DONE"]
 
 
-async def test_two_open_questions_must_be_told_apart(store: Store) -> None:
+async def test_two_open_questions_must_be_reported_apart(store: Store) -> None:
     async def ask(run: podium.Run, what: str) -> str:
         return await run.wait_for(what)
 

@@ -50,7 +50,7 @@ def test_a_workflow_in_a_file(file: Path) -> None:
         ("nothing-known", "There is no workflow nothing-known", "podium run FILE.py:name"),
     ],
 )
-def test_what_cannot_be_found_is_told(file: Path, ref: str, says: str, hint: str) -> None:
+def test_what_cannot_be_found_is_reported(file: Path, ref: str, says: str, hint: str) -> None:
     with pytest.raises(WorkflowLoadError) as refused:
         load_workflow(ref.format(file=file))
     assert says in str(refused.value)
@@ -150,7 +150,7 @@ def test_a_plain_function_marked_as_a_workflow_is_one_clear_sentence(tmp_path: P
         ({"concurrency": 2.5}, "The concurrency must be a whole number from 0"),
     ],
 )
-async def test_a_program_that_starts_a_run_wrongly_is_told_so(
+async def test_a_program_that_starts_a_run_wrongly_is_reported_so(
     store: Store, wrong: dict[str, Any], said: str
 ) -> None:
     async def plain(run: podium.Run, request: str) -> str:
@@ -212,13 +212,13 @@ async def test_a_request_may_come_from_the_options_where_the_function_has_a_defa
         await podium.run(podium.Workflow(strict, "strict"), "", store=store, options={"about": "tea"})
 
 
-def test_only_a_workflow_that_can_tell_is_asked_what_a_run_would_take() -> None:
+def test_only_a_workflow_that_can_show_is_asked_what_a_run_would_take() -> None:
     def take(request: Any, options: dict[str, Any]) -> Estimate:
         return Estimate(data={"usd": options["max_usd"]}, lines=[f"{request}: $3"])
 
-    told = podium.Workflow(capped, "capped", prepare=settle, estimate=take)
-    assert told.can_estimate
-    assert told.estimate("", {"about": "tea"}) == Estimate(data={"usd": 3.0}, lines=["tea: $3"])
+    shown = podium.Workflow(capped, "capped", prepare=settle, estimate=take)
+    assert shown.can_estimate
+    assert shown.estimate("", {"about": "tea"}) == Estimate(data={"usd": 3.0}, lines=["tea: $3"])
     assert not CAPPED.can_estimate
     with pytest.raises(UsageError, match="cannot tell what a run would take"):
         CAPPED.estimate("x", {})

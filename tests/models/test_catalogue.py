@@ -8,7 +8,8 @@ import sys
 import pytest
 
 from podium.errors import ModelUnavailableError
-from podium.models.catalogue import PROVIDERS, access_to
+from podium.models.catalogue import PROVIDERS, access_to, keys_set
+from podium.models.providers.clients import OPENERS
 from podium.models.registry import open_model
 from podium.settings import ProviderOptions, Settings, variable
 
@@ -53,7 +54,7 @@ def test_another_address_needs_no_key() -> None:
     assert access_to("openai:m", {}, {"OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}).key == ""
 
 
-def test_ollama_is_on_loopback_unless_told_otherwise() -> None:
+def test_ollama_is_on_loopback_unless_reported_otherwise() -> None:
     assert access_to("ollama:llama3", {}, {}).address == "http://127.0.0.1:11434/v1"
     elsewhere = {"OLLAMA_BASE_URL": "http://10.0.0.7:11434/v1"}
     assert access_to("ollama:llama3", {}, elsewhere).address == "http://10.0.0.7:11434/v1"
@@ -131,3 +132,13 @@ def test_no_provider_is_imported_before_a_hosted_name_is_used() -> None:
         "assert 'openai' in sys.modules and 'anthropic' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_the_keys_that_are_set_are_named_once() -> None:
+    env = {"OPENAI_API_KEY": "x", "AWS_SECRET_ACCESS_KEY": "y", "PATH": "/bin", "GROQ_API_KEY": " "}
+    assert keys_set(env) == ["OPENAI_API_KEY", "AWS_SECRET_ACCESS_KEY"]
+
+
+def test_a_provider_with_a_client_of_its_own_has_an_opener() -> None:
+    assert {name for name, provider in PROVIDERS.items() if provider.package != "openai"} <= set(OPENERS)
+    assert set(OPENERS) <= set(PROVIDERS)

@@ -25,7 +25,8 @@ def ask(
 def test_the_fields_of_a_call_are_those_of_the_specification() -> None:
     assert set(Call.__struct_fields__) == {
         "run_id", "workflow", "path", "agent", "role", "task", "system", "prompt", "schema", "attempt",
-        "temperature", "max_tokens", "timeout",
+        "temperature", "max_tokens", "timeout", "messages", "tools", "files", "must_answer", "counted",
+        "size",
     }  # fmt: skip
 
 

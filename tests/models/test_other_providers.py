@@ -177,7 +177,7 @@ async def test_the_time_out_of_a_call_reaches_every_client(wire: Wire, model: Mo
 
 
 @pytest.mark.parametrize("provider", ["google"])
-async def test_a_server_that_keeps_a_deadline_is_told_the_calls_own(wire: Wire, model: Model) -> None:
+async def test_a_server_that_keeps_a_deadline_is_reported_the_calls_own(wire: Wire, model: Model) -> None:
     wire.answer_with(gemini("fine"))
     await model.complete(msgspec.structs.replace(call(), timeout=7200.0))
     assert wire.requests[0].headers["x-server-timeout"] == "7200"

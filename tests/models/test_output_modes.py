@@ -95,11 +95,11 @@ async def test_a_schema_through_a_mode(
 ) -> None:
     wire.answer_with(Say(json.dumps(answer)))
     settings = settings_for(wire, tmp_path, limits={"output": mode})
-    told = await ask(store, settings, MODELS[provider], returns=kind, watch=watch)
+    shown = await ask(store, settings, MODELS[provider], returns=kind, watch=watch)
     if (provider, mode, kind) == ("anthropic", "native", Node):
         mode = "tool"  # its strict mode takes no recursive schema: its client refuses it before it is sent
-    assert told.result.output == plain(reader(kind)(json.dumps(answer).encode()))
-    assert [(one.ok, one.mode) for one in told.attempts] == [(True, mode)]
+    assert shown.result.output == plain(reader(kind)(json.dumps(answer).encode()))
+    assert [(one.ok, one.mode) for one in shown.attempts] == [(True, mode)]
     (seen,) = wire.requests
     assert ("tools" in seen.body) is (mode == "tool")
     assert ("json_schema" in native(seen.body, provider)) is (mode == "native")
@@ -118,8 +118,8 @@ async def test_a_list_is_wrapped_for_the_provider_and_unwrapped_for_the_workflow
 ) -> None:
     wire.answer_with(Say('{"value": [1, 2, 3]}'))
     settings = settings_for(wire, tmp_path, limits={"output": mode})
-    told = await ask(store, settings, MODELS[provider], returns=list[int])
-    assert told.result.output == [1, 2, 3]
+    shown = await ask(store, settings, MODELS[provider], returns=list[int])
+    assert shown.result.output == [1, 2, 3]
     assert len(wire.requests) == 1
 
 
@@ -128,8 +128,8 @@ async def test_the_best_mode_is_chosen_and_recorded(
     provider: str, wire: Wire, store: Store, tmp_path: Path
 ) -> None:
     wire.answer_with(Say('{"title": "A", "score": 1, "done": false}'))
-    told = await ask(store, settings_for(wire, tmp_path), MODELS[provider], returns=Flat)
-    assert [one.mode for one in told.attempts] == ["native"]
+    shown = await ask(store, settings_for(wire, tmp_path), MODELS[provider], returns=Flat)
+    assert [one.mode for one in shown.attempts] == ["native"]
 
 
 def test_a_mode_fits_the_model_and_the_schema() -> None:
@@ -144,9 +144,9 @@ def test_a_mode_fits_the_model_and_the_schema() -> None:
 async def test_free_keys_survive(wire: Wire, store: Store, tmp_path: Path) -> None:
     """A strict mode would only ever let an empty object through."""
     wire.answer_with(Say('{"a": 1, "b": 2}'))
-    told = await ask(store, settings_for(wire, tmp_path), MODELS["anthropic"], returns=dict[str, int])
-    assert told.result.output == {"a": 1, "b": 2}
-    assert [one.mode for one in told.attempts] == ["tool"]
+    shown = await ask(store, settings_for(wire, tmp_path), MODELS["anthropic"], returns=dict[str, int])
+    assert shown.result.output == {"a": 1, "b": 2}
+    assert [one.mode for one in shown.attempts] == ["tool"]
 
 
 @pytest.mark.parametrize(
@@ -161,9 +161,9 @@ async def test_decoration_costs_no_repair(
     data = "{'title': 'A', 'score': 1, 'done': false,}" if broken else '{"title":"A","score":1,"done":false}'
     wire.answer_with(Say(text.replace("{}", data)))
     settings = settings_for(wire, tmp_path, limits={"output": "prompted"})
-    told = await ask(store, settings, MODELS["openai-chat"], returns=Flat)
-    assert told.result.output == {"title": "A", "score": 1.0, "done": False}
-    assert (len(wire.requests), told.repaired) == (1, [])
+    shown = await ask(store, settings, MODELS["openai-chat"], returns=Flat)
+    assert shown.result.output == {"title": "A", "score": 1.0, "done": False}
+    assert (len(wire.requests), shown.repaired) == (1, [])
 
 
 async def test_a_reply_cut_at_its_longest_is_repaired_and_never_guessed(
@@ -171,10 +171,10 @@ async def test_a_reply_cut_at_its_longest_is_repaired_and_never_guessed(
 ) -> None:
     cut = '{"name": "a", "children": [{"name": "b"}'
     wire.answer_with(Say(cut, finish="length"), Say('{"name": "a"}'))
-    told = await ask(store, settings_for(wire, tmp_path), MODELS["openai"], returns=Node)
-    assert told.result.output == {"name": "a", "children": []}
-    assert [(one.attempt, one.finish) for one in told.attempts] == [(1, "length"), (2, "stop")]
-    (repaired,) = told.repaired
+    shown = await ask(store, settings_for(wire, tmp_path), MODELS["openai"], returns=Node)
+    assert shown.result.output == {"name": "a", "children": []}
+    assert [(one.attempt, one.finish) for one in shown.attempts] == [(1, "length"), (2, "stop")]
+    (repaired,) = shown.repaired
     assert repaired.raw == cut
 
 
@@ -183,11 +183,11 @@ async def test_a_reply_that_never_fits_is_asked_for_three_times(
     provider: str, wire: Wire, store: Store, tmp_path: Path
 ) -> None:
     wire.answer_with(Say('{"title": 3}'))
-    told = await ask(store, settings_for(wire, tmp_path), MODELS[provider], returns=Flat)
-    assert told.result.status == "failed"
-    assert "did not fit after 2 repairs" in told.result.error
+    shown = await ask(store, settings_for(wire, tmp_path), MODELS[provider], returns=Flat)
+    assert shown.result.status == "failed"
+    assert "did not fit after 2 repairs" in shown.result.error
     assert len(wire.requests) == 3
-    assert [one.attempt for one in told.attempts] == [1, 2, 3]
-    assert told.result.usage.calls == 3
-    (failed,) = [event.data for event in told.events if isinstance(event.data, StepFailed)]
+    assert [one.attempt for one in shown.attempts] == [1, 2, 3]
+    assert shown.result.usage.calls == 3
+    (failed,) = [event.data for event in shown.events if isinstance(event.data, StepFailed)]
     assert (failed.kind, failed.details["raw"]) == ("invalid_reply", '{"title": 3}')

@@ -58,11 +58,11 @@ def test_a_provider_without_a_key_is_not_chosen_for_its_address() -> None:
 
 
 @pytest.mark.skipif(is_installed(PROVIDERS["groq"]), reason="the client of groq is installed here")
-def test_a_provider_whose_client_is_missing_is_passed_over_and_told() -> None:
+def test_a_provider_whose_client_is_missing_is_passed_over_and_reported() -> None:
     alone = choose({"GROQ_API_KEY": "x"})
     assert alone.provider == ""
-    assert "GROQ_API_KEY" in alone.told
-    assert "pip install 'podium[groq]'" in alone.told
+    assert "GROQ_API_KEY" in alone.reason
+    assert "pip install 'podium[groq]'" in alone.reason
     assert choose({"GROQ_API_KEY": "x", "OPENROUTER_API_KEY": "y"}).provider == "openrouter"
 
 
@@ -81,7 +81,7 @@ def test_a_profile_that_nobody_has_set_is_as_balanced() -> None:
     assert models_of("fast", {}) == []
 
 
-def test_what_a_choice_tells_holds_no_key() -> None:
+def test_what_a_choice_shows_holds_no_key() -> None:
     assert "a-key" not in str(resolved(Settings(), KEYS))
 
 

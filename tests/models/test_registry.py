@@ -51,7 +51,7 @@ def test_a_misspelt_name_is_corrected(name: str, meant: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "zzz", "gpt-5"])
-def test_an_unknown_name_is_told_which_names_work(name: str) -> None:
+def test_an_unknown_name_is_reported_which_names_work(name: str) -> None:
     with pytest.raises(ModelUnavailableError) as caught:
         open_model(name)
     assert caught.value.hint.startswith("These work: rehearsal")

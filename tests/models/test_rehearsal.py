@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import pydantic
 import pytest
+from pydantic import Field
 
+import podium
 from podium.engine import codec
+from podium.models.messages import Message, ToolCall
 from podium.models.model import Call, worst_case
 from podium.models.rehearsal import Rehearsal, rehearse, rehearses
 from podium.models.repair import ParsedReply, find
@@ -160,3 +163,65 @@ async def test_own_text_that_says_it_already_is_not_labelled_twice() -> None:
         return "This is a [rehearsal]."
 
     assert await text_of(workflow="labelled") == draft(CALL)
+
+
+# ── tools ──
+
+
+class Seat(pydantic.BaseModel):
+    row: int
+    window: bool
+
+
+@podium.tool
+async def book(flight: Annotated[str, Field(pattern=r"^[A-Z]{2}[0-9]{3}$")], seats: list[Seat]) -> str:
+    """Book seats on a flight."""
+    return "booked"
+
+
+@podium.tool
+async def weather(city: str, days: Annotated[int, Field(ge=1, le=7)] = 1) -> str:
+    """Tell the weather."""
+    return "sun"
+
+
+@podium.tool
+async def clock() -> str:
+    """Tell the time."""
+    return "noon"
+
+
+def acting(*messages: Message, **fields: Any) -> Call:
+    tools = tuple(tool.definition for tool in (book, weather, clock))
+    begun = (Message("user", "Fly to Rome"), *messages)
+    return msgspec.structs.replace(CALL, messages=begun, tools=tools, **fields)
+
+
+@pytest.mark.parametrize("path", [f"plan#{number}" for number in range(6)])
+async def test_the_first_turn_calls_one_or_two_tools_with_valid_arguments(path: str) -> None:
+    known = {tool.name: tool for tool in (book, weather, clock)}
+    reply = await Rehearsal().complete(acting(path=path))
+    assert 1 <= len(reply.tool_calls) <= 2
+    assert len({wanted.name for wanted in reply.tool_calls}) == len(reply.tool_calls)
+    for wanted in reply.tool_calls:
+        assert known[wanted.name].validate(wanted.arguments).error == ""
+    assert reply == await Rehearsal().complete(acting(path=path))
+
+
+async def test_after_the_results_it_answers() -> None:
+    wanted = (ToolCall("clock"),)
+    later = acting(Message("assistant", calls=wanted), Message("tool", "noon", tool="clock"))
+    for answering in (later, acting(must_answer=True), acting(attempt=2)):
+        reply = await Rehearsal().complete(answering)
+        assert reply.tool_calls == ()
+        assert reply.text.startswith("[rehearsal]")
+
+
+async def test_a_scripted_answer_can_call_tools() -> None:
+    @rehearses("tools-of-a-test", "plan")
+    def plan(asked: Call) -> Any:
+        return [ToolCall("clock")] if len(asked.messages) < 4 else None
+
+    one = acting(workflow="tools-of-a-test", task="plan")
+    reply = await Rehearsal().complete(one)
+    assert reply.tool_calls == (ToolCall("clock"),)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.engine import codec
-from podium.models.repair import Mismatch, ParsedReply, find, mended, repair_prompt
+from podium.models.repair import Mismatch, ParsedReply, find, mended, repair_note, with_correction
 
 
 class Point(msgspec.Struct):
@@ -84,18 +84,18 @@ def test_a_bare_word_can_be_a_choice_or_a_text_with_rules() -> None:
 
 def test_an_error_names_the_field_for_msgspec_and_for_pydantic() -> None:
     assert error('{"x": "one"}', Point) == "`x` must be a whole number, not text."
-    told = error('{"title": 3, "score": 7}', Idea)
-    assert "title" in told
-    assert "score" in told
-    assert "not 7" in told
-    assert "https://" not in told
-    assert "\n" not in told
+    shown = error('{"title": 3, "score": 7}', Idea)
+    assert "title" in shown
+    assert "score" in shown
+    assert "not 7" in shown
+    assert "https://" not in shown
+    assert "\n" not in shown
 
 
 def test_many_errors_are_counted_and_not_all_listed() -> None:
-    told = error(json.dumps([{"title": 1, "score": 9}] * 20), list[Idea])
-    assert "34 more problems" in told
-    assert len(told) < 1500
+    shown = error(json.dumps([{"title": 1, "score": 9}] * 20), list[Idea])
+    assert "34 more problems" in shown
+    assert len(shown) < 1500
 
 
 def test_the_error_is_about_the_json_that_was_meant() -> None:
@@ -106,7 +106,7 @@ def test_the_error_is_about_the_json_that_was_meant() -> None:
 
 
 def test_broken_json_is_called_broken() -> None:
-    assert "not valid JSON: it breaks off" in error('{"x": 1, "label": "never clo', Point)
+    assert "not valid JSON: it is truncated" in error('{"x": 1, "label": "never clo', Point)
     assert "not valid JSON" in error('{"x": 1,, }', Point)
 
 
@@ -193,14 +193,14 @@ def test_any_object_between_any_prose_is_found(
 
 
 def test_the_repair_prompt_holds_the_question_the_reply_and_the_error() -> None:
-    prompt = repair_prompt("Grade this.", '{"x": "one"}', "Expected `int`.")
+    prompt = with_correction("Grade this.", repair_note('{"x": "one"}', "Expected `int`."))
     assert prompt.startswith("Grade this.")
     assert '{"x": "one"}' in prompt
     assert "Expected `int`." in prompt
 
 
 def test_a_very_long_reply_is_cut_in_the_repair_prompt() -> None:
-    assert len(repair_prompt("p", "x" * 1_000_000, "e")) < 10_000
+    assert len(repair_note("x" * 1_000_000, "e")) < 10_000
 
 
 # ── slightly broken ──

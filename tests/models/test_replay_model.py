@@ -93,3 +93,55 @@ async def test_a_model_that_was_not_prepared_reads_its_run_with_the_first_call(s
     assert model.name == f"replay:{first.run_id}"
     with pytest.raises(ModelFailedError, match="holds no answer for elsewhere"):
         await model.complete(msgspec.structs.replace(call, path="elsewhere"))
+
+
+# ── turns of an agent with tools ──
+
+
+@podium.tool
+async def add(a: int, b: int = 0) -> int:
+    """Add."""
+    return a + b
+
+
+@podium.workflow
+async def sums(run: podium.Run, request: str) -> list[object]:
+    agent = podium.Agent("Ida", tools=[add])
+    grade = await run.ask(agent, "grade", prompt=request, returns=Grade)
+    return [grade.score, await run.ask(agent, "say", prompt=request)]
+
+
+async def test_each_turn_of_an_agent_with_tools_is_given_again(store: Store) -> None:
+    """The tools run again, with the calls that were recorded."""
+    seen: list[list[str]] = []
+
+    async def model(call: Call) -> object:
+        seen.append([message.text for message in call.messages if message.role == "tool"])
+        if len(call.messages) == 1:
+            return [podium.ToolCall("add", {"a": 1, "b": 2}), podium.ToolCall("add", {"a": 40})]
+        if len(call.messages) == 4:
+            return podium.ToolCall("add", {"a": 5})
+        return {"score": 7} if call.task == "grade" else "all added"
+
+    first = await podium.run(sums, "go", model=model, store=store)
+    assert first.output == [7, "all added"]
+    assert seen[2] == ["3", "40", "5"]
+    again = await podium.run(sums, "go", model=f"replay:{first.run_id}", store=store)
+    assert (again.output, again.usage.calls) == (first.output, 6)
+
+    async def paths(run_id: str) -> list[str]:
+        return [row.path for row in await store.read(run_id) if row.type == "step.completed"]
+
+    assert await paths(again.run_id) == await paths(first.run_id)
+
+
+async def test_an_answer_from_before_the_agent_had_tools_is_given_again(store: Store) -> None:
+    @podium.workflow
+    async def plain(run: podium.Run, request: str) -> list[object]:
+        agent = podium.Agent("Ida")
+        grade = await run.ask(agent, "grade", prompt=request, returns=Grade)
+        return [grade.score, await run.ask(agent, "say", prompt=request)]
+
+    first = await podium.run(plain, "go", model=Author(), store=store)
+    again = await podium.run(sums, "go", model=f"replay:{first.run_id}", store=store)
+    assert again.output == first.output

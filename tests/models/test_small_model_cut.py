@@ -56,7 +56,7 @@ class Ended:
         self.report: dict[str, Any] = shell("report", "last", "--json").json
 
     @property
-    def told(self) -> str:
+    def reported(self) -> str:
         """The error and the warnings."""
         return "\n".join([self.data["error"] or "", *self.data["warnings"]])
 
@@ -111,8 +111,8 @@ def test_a_workflow_whose_replies_are_cut_off_ends_honestly(
     assert proxy.cut(), "the server has cut nothing off"
     check_counts(ended, proxy)
     if ended.cut_steps or ended.lost_steps:
-        assert CUT in ended.told
-        assert WHAT_TO_DO in ended.told
+        assert CUT in ended.reported
+        assert WHAT_TO_DO in ended.reported
         assert CUT in ended.printed
         assert WHAT_TO_DO in ended.printed
         assert CUT in ended.shown

@@ -78,12 +78,12 @@ async def test_impossible_figures_of_a_provider_are_not_counted(
     provider: str, figures: dict[str, Any], watch: bool, wire: Wire, store: Store, tmp_path: Path
 ) -> None:
     wire.answer_with(Say(**figures))
-    told = await ask(store, settings_for(wire, tmp_path), MODELS[provider], watch=watch)
-    assert told.result.status == "completed", told.result.error
-    assert all(attempt.estimated for attempt in told.attempts)
-    assert same(told.result.usage, times(worst(provider, wire, tmp_path), len(wire.requests)))
-    assert len(told.result.warnings) == 1
-    assert MODELS[provider] in told.result.warnings[0]
+    reported = await ask(store, settings_for(wire, tmp_path), MODELS[provider], watch=watch)
+    assert reported.result.status == "completed", reported.result.error
+    assert all(attempt.estimated for attempt in reported.attempts)
+    assert same(reported.result.usage, times(worst(provider, wire, tmp_path), len(wire.requests)))
+    assert len(reported.result.warnings) == 1
+    assert MODELS[provider] in reported.result.warnings[0]
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -93,10 +93,10 @@ async def test_figures_that_the_client_drops_count_as_the_worst_case(
     provider: str, figures: dict[str, Any], wire: Wire, store: Store, tmp_path: Path
 ) -> None:
     wire.answer_with(Say(**figures))
-    told = await ask(store, settings_for(wire, tmp_path), MODELS[provider])
-    assert told.result.status == "completed", told.result.error
-    assert [attempt.estimated for attempt in told.attempts] == [True]
-    assert same(told.result.usage, worst(provider, wire, tmp_path))
+    reported = await ask(store, settings_for(wire, tmp_path), MODELS[provider])
+    assert reported.result.status == "completed", reported.result.error
+    assert [attempt.estimated for attempt in reported.attempts] == [True]
+    assert same(reported.result.usage, worst(provider, wire, tmp_path))
 
 
 @pytest.mark.parametrize("usage", USAGES.values(), ids=USAGES)

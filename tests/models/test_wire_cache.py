@@ -16,7 +16,9 @@ from podium.models.model import Call
 from podium.models.prices import rates_of
 from podium.models.registry import open_model
 from podium.settings import OwnPrice, ProviderOptions, Settings
-from tests.models.wire.answers import Refuse, Say
+from tests.models.wire.acting import Act, Use
+from tests.models.wire.agents import act, add
+from tests.models.wire.answers import Drop, Refuse, Say
 from tests.models.wire.asking import AGENT, INPUT, MODELS, OUTPUT, ask, settings_for
 from tests.models.wire.server import Wire, serving
 
@@ -51,15 +53,15 @@ async def test_data_is_served_as_it_was_asked_for(
     wire.answer_with(Say('{"score": 7}'))
     for mode, requests in (("", 1), ("", 1), ("prompted", 2), ("prompted", 2)):
         settings = settings_for(wire, tmp_path, cache=True, limits={"output": mode})
-        told = await ask(store, settings, MODELS[provider], returns=Grade)
-        assert (told.result.output, len(wire.requests)) == ({"score": 7}, requests)
+        shown = await ask(store, settings, MODELS[provider], returns=Grade)
+        assert (shown.result.output, len(wire.requests)) == ({"score": 7}, requests)
 
 
 async def test_another_address_is_another_model(wire: Wire, store: Store, tmp_path: Path) -> None:
     await ask(store, settings_for(wire, tmp_path, cache=True), MODELS["openai"])
     async with serving(Say("from elsewhere")) as other:
-        told = await ask(store, settings_for(other, tmp_path, cache=True), MODELS["openai"])
-        assert (told.result.output, len(other.requests)) == ("from elsewhere", 1)
+        shown = await ask(store, settings_for(other, tmp_path, cache=True), MODELS["openai"])
+        assert (shown.result.output, len(other.requests)) == ("from elsewhere", 1)
 
 
 @pytest.mark.parametrize("finish", ["length", "refusal"])
@@ -70,8 +72,8 @@ async def test_a_reply_that_was_cut_or_refused_is_asked_for_again(
     wire.answer_with(*[Say("half", finish=finish)] * replies, Say("whole"))
     settings = settings_for(wire, tmp_path, cache=True)
     await ask(store, settings, MODELS["openai-chat"])
-    told = await ask(store, settings, MODELS["openai-chat"])
-    assert (told.result.output, len(wire.requests)) == ("whole", replies + 1)
+    shown = await ask(store, settings, MODELS["openai-chat"])
+    assert (shown.result.output, len(wire.requests)) == ("whole", replies + 1)
 
 
 async def test_the_next_model_of_a_profile_has_a_cache_of_its_own(
@@ -121,13 +123,13 @@ async def test_long_instructions_are_marked_and_come_first(
         await ask(store, settings, MODELS[provider], agent=LONG, prompt=prompt, returns=returns)
     first, second = (seen.body for seen in wire.requests)
     assert hints_in(first) == hints_in(second) != {}
-    told = hints_in(first)
+    shown = hints_in(first)
     if provider == "anthropic":
-        assert told == {"system": {"type": "ephemeral", "ttl": "5m"}}
+        assert shown == {"system": {"type": "ephemeral", "ttl": "5m"}}
         assert "cache_control" not in str(first["messages"]), "what changes is not written to a cache"
     else:
-        assert set(told) == {"prompt_cache_key"}
-        assert LONG.instructions not in told["prompt_cache_key"]
+        assert set(shown) == {"prompt_cache_key"}
+        assert LONG.instructions not in shown["prompt_cache_key"]
     changing = ("messages", "input")
     same = {name: value for name, value in first.items() if name not in changing}
     assert same == {name: value for name, value in second.items() if name not in changing}
@@ -172,21 +174,21 @@ async def test_remembered_input_is_counted_and_priced(
     wire.answer_with(Say(input_tokens=5000, output_tokens=100, remembered=read, to_remember=wrote))
     mine = OwnPrice(input=INPUT, output=OUTPUT, cache_read=1.0, cache_write=12.5)
     settings = msgspec.structs.replace(settings_for(wire, tmp_path), prices={MODELS[provider]: mine})
-    told = await ask(store, settings, MODELS[provider], agent=LONG, watch=watch)
-    (attempt,) = told.attempts
+    shown = await ask(store, settings, MODELS[provider], agent=LONG, watch=watch)
+    (attempt,) = shown.attempts
     assert (attempt.cache_read_tokens, attempt.cache_write_tokens) == (read, wrote)
     assert (attempt.charge.input_tokens, attempt.charge.output_tokens) == (5000, 100)
     paid = ((5000 - read - wrote) * INPUT + read * 1.0 + wrote * 12.5 + 100 * OUTPUT) / 1e6
-    assert told.result.usage.usd == pytest.approx(paid)
+    assert shown.result.usage.usd == pytest.approx(paid)
 
 
 async def test_the_public_tables_price_remembered_input(wire: Wire, store: Store, tmp_path: Path) -> None:
     wire.answer_with(Say(input_tokens=5000, output_tokens=100, remembered=3000, to_remember=1000))
     settings = msgspec.structs.replace(settings_for(wire, tmp_path), prices={})
-    told = await ask(store, settings, MODELS["anthropic"], agent=LONG)
+    shown = await ask(store, settings, MODELS["anthropic"], agent=LONG)
     plain = rates_of("anthropic", "claude-haiku-4-5", {}).at(5000)
     paid = (1000 + 3000 * 0.1 + 1000 * 1.25) * plain.input_per_million + 100 * plain.output_per_million
-    assert told.result.usage.usd == pytest.approx(paid / 1e6)
+    assert shown.result.usage.usd == pytest.approx(paid / 1e6)
 
 
 @pytest.mark.parametrize("own", [True, False], ids=["own price", "public tables"])
@@ -215,3 +217,65 @@ def test_the_reservation_covers_what_remembering_costs(own: bool) -> None:
     dearer = rates_of("anthropic", "claude-haiku-4-5", mine).at(1000, remembered=True)
     assert dearer.input_per_million == pytest.approx(1.25 * into.input_per_million)
     assert reserved() == pytest.approx(1.25 * reserved(prompt_cache=False), rel=0.01)
+
+
+# ── conversations ──
+
+
+@podium.tool
+async def read(page: int) -> str:
+    """Read a page."""
+    return f"page {page} " + "x" * 3000
+
+
+async def test_a_conversation_that_goes_on_is_remembered_up_to_its_end(
+    wire: Wire, store: Store, tmp_path: Path
+) -> None:
+    """Short instructions, but results that every later turn sends again."""
+    turns = [Act(Use("read", {"page": page})) for page in range(3)]
+    wire.answer_with(*turns, Act("read"))
+    acted = await act(
+        store, settings_for(wire, tmp_path), MODELS["anthropic"], tools=(read,), agent={"max_turns": 4}
+    )
+    assert acted.result.output == "read"
+    marked = ["cache_control" in seen.body for seen in wire.requests]
+    assert marked == [False, False, True, False], (
+        "not what is short, and not the last turn, after which nothing follows"
+    )
+
+
+async def test_tools_are_part_of_the_prefix_that_openai_finds_again(
+    wire: Wire, store: Store, tmp_path: Path
+) -> None:
+    wire.answer_with(Act(Use("read", {"page": 1})), Act("read"), Act("read"))
+    settings = settings_for(wire, tmp_path)
+    await act(store, settings, MODELS["openai"], tools=(read,), agent={"instructions": LONG.instructions})
+    await act(store, settings, MODELS["openai"], tools=(), agent={"instructions": LONG.instructions})
+    first, second, other = (seen.body["prompt_cache_key"] for seen in wire.requests)
+    assert first == second != other
+
+
+async def test_the_count_of_a_model_bounds_its_next_turn_and_no_other_models(
+    wire: Wire, store: Store, tmp_path: Path
+) -> None:
+    """A call whose connection breaks off is charged with its reservation."""
+    long = podium.tool(description="Adds two numbers. " * 500)(add.function)
+    profiles = {"balanced": [MODELS["openai"], MODELS["anthropic"]]}
+    wire.answer_with(
+        Act(Use("add", {"a": 1, "b": 2})), Drop(), Refuse(400, "No."), Drop(), Act("3"),
+    )  # fmt: skip
+    settings = settings_for(wire, tmp_path, profiles=profiles)
+    acted = await act(store, settings, None, tools=(long,))
+    assert acted.result.output == "3"
+    models = [(attempt.model, attempt.ok, attempt.estimated) for attempt in acted.attempts]
+    openai, anthropic = MODELS["openai"], MODELS["anthropic"]
+    assert models == [
+        (openai, True, False),
+        (openai, False, True),
+        (openai, False, False),
+        (anthropic, False, True),
+        (anthropic, True, False),
+    ]
+    same, another = acted.attempts[1].charge.input_tokens, acted.attempts[3].charge.input_tokens
+    assert same < 2_000
+    assert another > 9_000

@@ -71,17 +71,17 @@ async def test_an_answer_is_one_request(
     provider: str, watch: bool, wire: Wire, store: Store, tmp_path: Path
 ) -> None:
     wire.answer_with(Say("A fine answer."))
-    told = await ask(store, settings_for(wire, tmp_path), MODELS[provider], watch=watch)
-    assert told.result.output == "A fine answer."
+    shown = await ask(store, settings_for(wire, tmp_path), MODELS[provider], watch=watch)
+    assert shown.result.output == "A fine answer."
     assert len(wire.requests) == 1
     assert wire.requests[0].body.get("stream", False) is watch
-    assert [(one.ok, one.estimated, one.finish, one.nth) for one in told.attempts] == [
+    assert [(one.ok, one.estimated, one.finish, one.nth) for one in shown.attempts] == [
         (True, False, "stop", 1)
     ]
-    assert same(told.result.usage, SAID)
+    assert same(shown.result.usage, SAID)
     if watch:
-        assert "".join(text for _, _, _, text in told.deltas) == "A fine answer."
-        assert [offset for _, _, offset, _ in told.deltas] == [0, 4, 8, 12]
+        assert "".join(text for _, _, _, text in shown.deltas) == "A fine answer."
+        assert [offset for _, _, offset, _ in shown.deltas] == [0, 4, 8, 12]
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
@@ -113,8 +113,8 @@ async def test_models_that_think_get_no_temperature_and_nobody_is_warned(
     wire.answer_with(Say('{"a": 1}'))
     settings = settings_for(wire, tmp_path)
     for returns in (str, dict[str, int]):
-        told = await ask(store, settings, name, returns=returns)
-        assert told.result.status == "completed", told.result.error
+        shown = await ask(store, settings, name, returns=returns)
+        assert shown.result.status == "completed", shown.result.error
     assert ["temperature" in seen.body for seen in wire.requests] == [False, False]
 
 
@@ -124,11 +124,11 @@ async def test_a_refusal_is_paid_for_and_not_asked_again(
     provider: str, watch: bool, wire: Wire, store: Store, tmp_path: Path
 ) -> None:
     wire.answer_with(Say("I would rather not.", finish="refusal"))
-    told = await ask(store, settings_for(wire, tmp_path), MODELS[provider], returns=int, watch=watch)
-    assert told.result.status == "failed"
-    assert "the model refused" in told.result.error
+    shown = await ask(store, settings_for(wire, tmp_path), MODELS[provider], returns=int, watch=watch)
+    assert shown.result.status == "failed"
+    assert "the model refused" in shown.result.error
     assert len(wire.requests) == 1
-    assert same(told.result.usage, SAID)
+    assert same(shown.result.usage, SAID)
 
 
 @pytest.mark.parametrize("watch", [False, True], ids=["whole", "streamed"])
@@ -137,9 +137,9 @@ async def test_a_reply_cut_at_its_longest_is_continued(
     provider: str, watch: bool, wire: Wire, store: Store, tmp_path: Path
 ) -> None:
     wire.answer_with(Say("It goes on and", finish="length"), Say("goes on and ends."))
-    told = await ask(store, settings_for(wire, tmp_path), MODELS[provider], watch=watch)
-    assert (told.result.output, told.result.warnings) == ("It goes on and ends.", [])
-    assert [one.finish for one in told.attempts] == ["length", "stop"]
+    shown = await ask(store, settings_for(wire, tmp_path), MODELS[provider], watch=watch)
+    assert (shown.result.output, shown.result.warnings) == ("It goes on and ends.", [])
+    assert [one.finish for one in shown.attempts] == ["length", "stop"]
     assert len(wire.requests) == 2
 
 
@@ -148,9 +148,9 @@ async def test_a_reply_that_stays_cut_says_so(
     provider: str, wire: Wire, store: Store, tmp_path: Path
 ) -> None:
     wire.answer_with(Say("It goes on and", finish="length"), Say(" on and on", finish="length"))
-    told = await ask(store, settings_for(wire, tmp_path), MODELS[provider])
-    assert told.result.output == "It goes on and on and on"
-    warning, advice = told.result.warnings
+    shown = await ask(store, settings_for(wire, tmp_path), MODELS[provider])
+    assert shown.result.output == "It goes on and on and on"
+    warning, advice = shown.result.warnings
     assert "was cut off" in warning
     assert advice.startswith("Replies")
     assert len(wire.requests) == 2
@@ -162,21 +162,21 @@ async def test_without_usage_the_whole_reservation_counts(
     provider: str, watch: bool, wire: Wire, store: Store, tmp_path: Path
 ) -> None:
     wire.answer_with(Say(usage=False))
-    told = await ask(store, settings_for(wire, tmp_path), MODELS[provider], watch=watch)
-    assert told.result.output == "A fine answer."
-    assert [one.estimated for one in told.attempts] == [True]
-    assert (len(wire.requests), same(told.result.usage, worst(provider, wire, tmp_path))) == (1, True)
+    shown = await ask(store, settings_for(wire, tmp_path), MODELS[provider], watch=watch)
+    assert shown.result.output == "A fine answer."
+    assert [one.estimated for one in shown.attempts] == [True]
+    assert (len(wire.requests), same(shown.result.usage, worst(provider, wire, tmp_path))) == (1, True)
 
 
 async def test_an_anthropic_answer_without_usage_breaks_its_format_and_counts_in_full(
     wire: Wire, store: Store, tmp_path: Path
 ) -> None:
     wire.answer_with(Say(usage=False))
-    told = await ask(store, settings_for(wire, tmp_path), MODELS["anthropic"])
-    assert told.result.status == "failed"
-    assert "the answer cannot be read" in told.result.error
+    shown = await ask(store, settings_for(wire, tmp_path), MODELS["anthropic"])
+    assert shown.result.status == "failed"
+    assert "the answer cannot be read" in shown.result.error
     assert len(wire.requests) == 3
-    assert same(told.result.usage, times(worst("anthropic", wire, tmp_path), 3))
+    assert same(shown.result.usage, times(worst("anthropic", wire, tmp_path), 3))
 
 
 @pytest.mark.parametrize("watch", [False, True], ids=["whole", "streamed"])
@@ -190,16 +190,16 @@ async def test_strange_text_arrives(
     sent: str, kept: str | None, provider: str, watch: bool, wire: Wire, store: Store, tmp_path: Path
 ) -> None:
     wire.answer_with(Say(sent, pieces=1))
-    told = await ask(store, settings_for(wire, tmp_path), MODELS[provider], watch=watch)
-    assert told.result.output == (sent if kept is None else kept)
+    shown = await ask(store, settings_for(wire, tmp_path), MODELS[provider], watch=watch)
+    assert shown.result.output == (sent if kept is None else kept)
     assert len(wire.requests) == 1
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 async def test_a_deeply_nested_reply_is_data(provider: str, wire: Wire, store: Store, tmp_path: Path) -> None:
     wire.answer_with(Say('{"a":' * 200 + "1" + "}" * 200))
-    told = await ask(store, settings_for(wire, tmp_path), MODELS[provider], returns=dict[str, Any])
-    assert json.dumps(told.result.output).count("{") == 200
+    shown = await ask(store, settings_for(wire, tmp_path), MODELS[provider], returns=dict[str, Any])
+    assert json.dumps(shown.result.output).count("{") == 200
     assert len(wire.requests) == 1
 
 
@@ -212,14 +212,14 @@ async def test_a_passing_trouble_is_tried_again(
     status: int, provider: str, wire: Wire, store: Store, tmp_path: Path
 ) -> None:
     wire.answer_with(Refuse(status), Refuse(status), Say())
-    told = await ask(store, settings_for(wire, tmp_path), MODELS[provider])
-    assert told.result.output == "A fine answer."
+    shown = await ask(store, settings_for(wire, tmp_path), MODELS[provider])
+    assert shown.result.output == "A fine answer."
     assert len(wire.requests) == 3
-    assert [(one.ok, one.nth, one.attempt) for one in told.attempts] == [
+    assert [(one.ok, one.nth, one.attempt) for one in shown.attempts] == [
         (False, 1, 1), (False, 2, 1), (True, 3, 1),
     ]  # fmt: skip
-    assert [one.charge for one in told.attempts[:2]] == [Charge(calls=1), Charge(calls=1)]
-    assert same(told.result.usage, SAID + Charge(calls=2))
+    assert [one.charge for one in shown.attempts[:2]] == [Charge(calls=1), Charge(calls=1)]
+    assert same(shown.result.usage, SAID + Charge(calls=2))
 
 
 @pytest.mark.parametrize("watch", [False, True], ids=["whole", "streamed"])
@@ -228,13 +228,13 @@ async def test_endless_trouble_ends_after_three_requests(
     provider: str, watch: bool, wire: Wire, store: Store, tmp_path: Path
 ) -> None:
     wire.answer_with(Refuse(500, "The server is on fire."))
-    told = await ask(store, settings_for(wire, tmp_path), MODELS[provider], watch=watch)
-    assert told.result.status == "failed"
-    assert told.result.error == (
+    shown = await ask(store, settings_for(wire, tmp_path), MODELS[provider], watch=watch)
+    assert shown.result.status == "failed"
+    assert shown.result.error == (
         f"draft: {MODELS[provider]}: HTTP 500: The server is on fire. (attempt 3 of 3)"
     )
     assert len(wire.requests) == 3
-    assert told.result.usage == Charge(calls=3)
+    assert shown.result.usage == Charge(calls=3)
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422])
@@ -243,15 +243,15 @@ async def test_a_wrong_call_is_not_tried_again(
     status: int, provider: str, wire: Wire, store: Store, tmp_path: Path
 ) -> None:
     wire.answer_with(Refuse(status, "That is wrong."))
-    told = await ask(store, settings_for(wire, tmp_path), MODELS[provider])
-    assert told.result.error == f"draft: {MODELS[provider]}: HTTP {status}: That is wrong."
-    assert (len(wire.requests), told.result.usage) == (1, Charge(calls=1))
+    shown = await ask(store, settings_for(wire, tmp_path), MODELS[provider])
+    assert shown.result.error == f"draft: {MODELS[provider]}: HTTP {status}: That is wrong."
+    assert (len(wire.requests), shown.result.usage) == (1, Charge(calls=1))
 
 
 async def test_an_empty_account_is_not_tried_again(wire: Wire, store: Store, tmp_path: Path) -> None:
     wire.answer_with(Refuse(429, "You exceeded your current quota.", code="insufficient_quota"))
-    told = await ask(store, settings_for(wire, tmp_path), MODELS["openai"])
-    assert "current quota" in told.result.error
+    shown = await ask(store, settings_for(wire, tmp_path), MODELS["openai"])
+    assert "current quota" in shown.result.error
     assert len(wire.requests) == 1
 
 
@@ -270,12 +270,12 @@ async def test_a_provider_is_left_alone_as_long_as_it_asks(
     headers: dict[str, str], least: float, most: float, wire: Wire, store: Store, tmp_path: Path
 ) -> None:
     wire.answer_with(Refuse(429, headers=headers), Say())
-    told = await ask(store, settings_for(wire, tmp_path), MODELS["anthropic"])
-    assert told.result.status == "completed"
+    shown = await ask(store, settings_for(wire, tmp_path), MODELS["anthropic"])
+    assert shown.result.status == "completed"
     assert len(wire.requests) == 2
     assert wire.requests[1].at - wire.requests[0].at >= least - 0.001, "it really waited"
-    assert least <= told.attempts[0].retry_in_s + 0.0005
-    assert told.attempts[0].retry_in_s <= most + 0.0005
+    assert least <= shown.attempts[0].retry_in_s + 0.0005
+    assert shown.attempts[0].retry_in_s <= most + 0.0005
 
 
 @pytest.mark.parametrize("after", ["86400", None], ids=["a day", "a date of tomorrow"])
@@ -309,12 +309,12 @@ async def test_silence_is_tried_three_times_and_counts_in_full(
     answer: Answer, provider: str, wire: Wire, store: Store, tmp_path: Path
 ) -> None:
     wire.answer_with(answer)
-    told = await ask(store, settings_for(wire, tmp_path), MODELS[provider], agent=HASTY)
-    assert told.result.status == "failed"
-    assert "no answer within 0.8 s (attempt 3 of 3)" in told.result.error
+    shown = await ask(store, settings_for(wire, tmp_path), MODELS[provider], agent=HASTY)
+    assert shown.result.status == "failed"
+    assert "no answer within 0.8 s (attempt 3 of 3)" in shown.result.error
     assert len(wire.requests) == 3
-    assert [one.estimated for one in told.attempts] == [True] * 3
-    assert same(told.result.usage, times(worst(provider, wire, tmp_path), 3))
+    assert [one.estimated for one in shown.attempts] == [True] * 3
+    assert same(shown.result.usage, times(worst(provider, wire, tmp_path), 3))
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
@@ -322,11 +322,11 @@ async def test_a_stream_that_falls_silent_counts_in_full(
     provider: str, wire: Wire, store: Store, tmp_path: Path
 ) -> None:
     wire.answer_with(Say(hang_after=2), Say())
-    told = await ask(store, settings_for(wire, tmp_path), MODELS[provider], agent=HASTY, watch=True)
-    assert told.result.output == "A fine answer."
+    shown = await ask(store, settings_for(wire, tmp_path), MODELS[provider], agent=HASTY, watch=True)
+    assert shown.result.output == "A fine answer."
     assert len(wire.requests) == 2
-    assert same(told.result.usage, worst(provider, wire, tmp_path) + SAID)
-    assert [offset for _, _, offset, _ in told.deltas] == [0, 4, 0, 4, 8, 12], "an attempt begins anew"
+    assert same(shown.result.usage, worst(provider, wire, tmp_path) + SAID)
+    assert [offset for _, _, offset, _ in shown.deltas] == [0, 4, 0, 4, 8, 12], "an attempt begins anew"
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
@@ -345,11 +345,11 @@ async def test_a_dropped_connection_counts_in_full_and_is_tried_again(
     answer: Answer, watch: bool, provider: str, wire: Wire, store: Store, tmp_path: Path
 ) -> None:
     wire.answer_with(answer, Say())
-    told = await ask(store, settings_for(wire, tmp_path), MODELS[provider], watch=watch)
-    assert told.result.output == "A fine answer."
+    shown = await ask(store, settings_for(wire, tmp_path), MODELS[provider], watch=watch)
+    assert shown.result.output == "A fine answer."
     assert len(wire.requests) == 2
-    assert [(one.ok, one.estimated) for one in told.attempts] == [(False, True), (True, False)]
-    assert same(told.result.usage, worst(provider, wire, tmp_path) + SAID)
+    assert [(one.ok, one.estimated) for one in shown.attempts] == [(False, True), (True, False)]
+    assert same(shown.result.usage, worst(provider, wire, tmp_path) + SAID)
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
@@ -358,21 +358,21 @@ async def test_an_unreadable_answer_counts_in_full(
     answer: Answer, provider: str, wire: Wire, store: Store, tmp_path: Path
 ) -> None:
     wire.answer_with(answer)
-    told = await ask(store, settings_for(wire, tmp_path), MODELS[provider])
-    assert told.result.status == "failed"
-    assert "Traceback" not in told.result.error
-    assert "the answer cannot be read" in told.result.error
+    shown = await ask(store, settings_for(wire, tmp_path), MODELS[provider])
+    assert shown.result.status == "failed"
+    assert "Traceback" not in shown.result.error
+    assert "the answer cannot be read" in shown.result.error
     assert len(wire.requests) == 3
-    assert all(one.estimated and not one.ok for one in told.attempts)
-    assert same(told.result.usage, times(worst(provider, wire, tmp_path), 3))
+    assert all(one.estimated and not one.ok for one in shown.attempts)
+    assert same(shown.result.usage, times(worst(provider, wire, tmp_path), 3))
 
 
 async def test_an_address_where_nobody_listens(store: Store, tmp_path: Path) -> None:
     async with serving() as gone:
         settings = settings_for(gone, tmp_path)
-    told = await ask(store, settings, MODELS["openai"])
-    assert f"the provider cannot be reached at {gone.url}/v1" in told.result.error
-    assert told.result.usage == Charge(calls=3), "nothing was sent, so nothing can have been billed"
+    shown = await ask(store, settings, MODELS["openai"])
+    assert f"the provider cannot be reached at {gone.url}/v1" in shown.result.error
+    assert shown.result.usage == Charge(calls=3), "nothing was sent, so nothing can have been billed"
 
 
 # ── the next model of the profile ──
@@ -381,22 +381,22 @@ async def test_an_address_where_nobody_listens(store: Store, tmp_path: Path) -> 
 async def test_the_next_model_of_the_profile_takes_over(wire: Wire, store: Store, tmp_path: Path) -> None:
     wire.answer_with(Refuse(500), Refuse(500), Refuse(500), Say())
     settings = settings_for(wire, tmp_path, profiles={"balanced": [MODELS["openai"], MODELS["anthropic"]]})
-    told = await ask(store, settings, None)
-    assert told.result.output == "A fine answer."
+    shown = await ask(store, settings, None)
+    assert shown.result.output == "A fine answer."
     assert [seen.path.partition("?")[0] for seen in wire.requests] == ["/v1/responses"] * 3 + ["/v1/messages"]
-    (fell,) = told.fell_back
+    (fell,) = shown.fell_back
     assert (fell.from_model, fell.to_model) == (MODELS["openai"], MODELS["anthropic"])
     assert "HTTP 500" in fell.error
-    assert [one.model for one in told.attempts] == [MODELS["openai"]] * 3 + [MODELS["anthropic"]]
-    assert same(told.result.usage, SAID + Charge(calls=3))
+    assert [one.model for one in shown.attempts] == [MODELS["openai"]] * 3 + [MODELS["anthropic"]]
+    assert same(shown.result.usage, SAID + Charge(calls=3))
 
 
 async def test_a_model_without_a_key_is_passed_over(wire: Wire, store: Store, tmp_path: Path) -> None:
     settings = settings_for(wire, tmp_path, profiles={"balanced": [MODELS["openai"], "groq:none"]})
     wire.answer_with(Refuse(400))
-    told = await ask(store, settings, None)
-    assert told.result.error == "draft: The model groq:none needs a key in GROQ_API_KEY."
-    assert (len(wire.requests), len(told.fell_back)) == (1, 1)
+    shown = await ask(store, settings, None)
+    assert shown.result.error == "draft: The model groq:none needs a key in GROQ_API_KEY."
+    assert (len(wire.requests), len(shown.fell_back)) == (1, 1)
 
 
 async def test_repairs_stay_with_the_model_that_took_over(wire: Wire, store: Store, tmp_path: Path) -> None:
@@ -405,9 +405,9 @@ async def test_repairs_stay_with_the_model_that_took_over(wire: Wire, store: Sto
         wire, tmp_path, profiles={"balanced": [MODELS["openai"], MODELS["openai-chat"]]},
         limits={"output": "prompted"},
     )  # fmt: skip
-    told = await ask(store, settings, None, returns=int)
-    assert told.result.output == 7
-    assert [(one.model, one.attempt) for one in told.attempts] == [
+    shown = await ask(store, settings, None, returns=int)
+    assert shown.result.output == 7
+    assert [(one.model, one.attempt) for one in shown.attempts] == [
         (MODELS["openai"], 1), (MODELS["openai-chat"], 1), (MODELS["openai-chat"], 2),
     ]  # fmt: skip
 
@@ -416,9 +416,9 @@ async def test_a_profile_begins_with_the_first_model_that_can_be_opened(
     wire: Wire, store: Store, tmp_path: Path
 ) -> None:
     settings = settings_for(wire, tmp_path, profiles={"balanced": ["groq:none", MODELS["anthropic"]]})
-    told = await ask(store, settings, None)
-    assert (told.result.output, told.result.model) == ("A fine answer.", MODELS["anthropic"])
-    (fell,) = told.fell_back
+    shown = await ask(store, settings, None)
+    assert (shown.result.output, shown.result.model) == ("A fine answer.", MODELS["anthropic"])
+    (fell,) = shown.fell_back
     assert fell.error == "The model groq:none needs a key in GROQ_API_KEY."
 
 
@@ -431,19 +431,19 @@ async def test_a_ceiling_of_money_holds_for_models_that_only_take_over(
     wire.answer_with(Refuse(400), Refuse(400), Say())
     unpriced = f"openai-compatible:m@{wire.url}/v1"
     settings = settings_for(wire, tmp_path, profiles={"balanced": [MODELS["openai"], unpriced]})
-    told = await ask(store, settings, None, budget=podium.Budget(usd=1))
-    assert "its price is not known" in told.result.error
+    shown = await ask(store, settings, None, budget=podium.Budget(usd=1))
+    assert "its price is not known" in shown.result.error
     assert len(wire.requests) == 1
-    told = await ask(store, settings, None, budget=podium.Budget(usd=1, calls=5))
-    assert told.result.output == "A fine answer."
-    assert told.result.usage.unpriced_calls == 1
+    shown = await ask(store, settings, None, budget=podium.Budget(usd=1, calls=5))
+    assert shown.result.output == "A fine answer."
+    assert shown.result.usage.unpriced_calls == 1
 
 
 async def test_a_ceiling_of_calls_ends_the_attempts(wire: Wire, store: Store, tmp_path: Path) -> None:
     wire.answer_with(Refuse(500))
-    told = await ask(store, settings_for(wire, tmp_path), MODELS["openai"], budget=podium.Budget(calls=2))
-    assert (told.result.status, told.result.stop_reason) == ("partial", "budget")
-    assert (len(wire.requests), told.result.usage.calls) == (2, 2)
+    shown = await ask(store, settings_for(wire, tmp_path), MODELS["openai"], budget=podium.Budget(calls=2))
+    assert (shown.result.status, shown.result.stop_reason) == ("partial", "budget")
+    assert (len(wire.requests), shown.result.usage.calls) == (2, 2)
 
 
 async def test_a_wait_between_attempts_holds_no_slot(wire: Wire, store: Store, tmp_path: Path) -> None:

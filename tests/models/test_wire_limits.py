@@ -70,9 +70,9 @@ async def test_the_bytes_of_an_answer_have_an_end() -> None:
 async def test_a_stream_without_end_is_cut_in_little_memory(provider: str, wire: Wire) -> None:
     wire.answer_with(Flood(megabytes=50))
     url = wire.url if provider == "anthropic" else f"{wire.url}/v1"
-    told = await read_flood(MODELS[provider], url, "streamed")
-    assert told["said"].startswith("oversized: the answer is longer than")
-    assert told["grown_mb"] < 100
+    shown = await read_flood(MODELS[provider], url, "streamed")
+    assert shown["said"].startswith("oversized: the answer is longer than")
+    assert shown["grown_mb"] < 100
     assert len(wire.requests) == 1
 
 
@@ -80,9 +80,9 @@ async def test_a_stream_without_end_is_cut_in_little_memory(provider: str, wire:
 async def test_a_body_without_end_is_cut_in_little_memory(provider: str, wire: Wire) -> None:
     wire.answer_with(Say("x" * 50_000_000))
     url = wire.url if provider == "anthropic" else f"{wire.url}/v1"
-    told = await read_flood(MODELS[provider], url, "whole")
-    assert told["said"] == "oversized: the answer is longer than 8 MB"
-    assert told["grown_mb"] < 100
+    shown = await read_flood(MODELS[provider], url, "whole")
+    assert shown["said"] == "oversized: the answer is longer than 8 MB"
+    assert shown["grown_mb"] < 100
     assert len(wire.requests) == 1
 
 
@@ -90,10 +90,10 @@ async def test_an_answer_that_was_cut_counts_in_full_and_is_not_asked_for_again(
     wire: Wire, store: Store, tmp_path: Path
 ) -> None:
     wire.answer_with(Flood(megabytes=10))
-    told = await ask(store, settings_for(wire, tmp_path), MODELS["openai-chat"], watch=True)
-    assert told.result.error == "draft: openai-chat:gpt-4o: the answer is longer than 4 MB"
+    shown = await ask(store, settings_for(wire, tmp_path), MODELS["openai-chat"], watch=True)
+    assert shown.result.error == "draft: openai-chat:gpt-4o: the answer is longer than 4 MB"
     assert len(wire.requests) == 1
-    assert [(one.ok, one.estimated) for one in told.attempts] == [(False, True)]
+    assert [(one.ok, one.estimated) for one in shown.attempts] == [(False, True)]
 
 
 async def test_a_compressed_answer_that_nobody_asked_for_is_refused(
@@ -101,17 +101,17 @@ async def test_a_compressed_answer_that_nobody_asked_for_is_refused(
 ) -> None:
     bomb = gzip.compress(b" " * 20_000_000)
     wire.answer_with(Raw(bomb, headers={"Content-Encoding": "gzip"}))
-    told = await ask(store, settings_for(wire, tmp_path), MODELS["openai"])
-    assert "compressed, which was not asked for" in told.result.error
+    shown = await ask(store, settings_for(wire, tmp_path), MODELS["openai"])
+    assert "compressed, which was not asked for" in shown.result.error
     assert wire.requests[0].headers["accept-encoding"] == "identity"
     assert len(wire.requests) == 1
 
 
 async def test_a_redirect_is_not_followed(wire: Wire, store: Store, tmp_path: Path) -> None:
     wire.answer_with(Refuse(307, headers={"Location": f"{wire.url}/elsewhere/v1/responses"}))
-    told = await ask(store, settings_for(wire, tmp_path), MODELS["openai"])
-    assert "HTTP 307: the address sends us elsewhere" in told.result.error
-    assert (len(wire.requests), told.result.usage) == (1, Charge(calls=1))
+    shown = await ask(store, settings_for(wire, tmp_path), MODELS["openai"])
+    assert "HTTP 307: the address sends us elsewhere" in shown.result.error
+    assert (len(wire.requests), shown.result.usage) == (1, Charge(calls=1))
 
 
 # ── a provider that is down ──
@@ -269,8 +269,8 @@ async def test_another_provider_does_not_wait(wire: Wire, store: Store, tmp_path
         if isinstance(event.data, ModelAttempted):
             assert 60 <= event.data.retry_in_s < 70
             break
-    told = await ask(store, settings, MODELS["anthropic"])
-    assert told.result.output == "A fine answer."
+    shown = await ask(store, settings, MODELS["anthropic"])
+    assert shown.result.output == "A fine answer."
     assert (await handle.cancel()).status == "cancelled"
     assert len(wire.requests) == 2
 
@@ -307,7 +307,7 @@ async def test_those_who_wait_for_a_provider_hold_neither_slot_nor_money(
 async def test_a_refusal_without_a_time_makes_the_others_wait_as_long_as_the_refused_one(
     wire: Wire, store: Store, tmp_path: Path
 ) -> None:
-    wire.answer_with(Limit(0.2, told=False))
+    wire.answer_with(Limit(0.2, says_when=False))
     settings = msgspec.structs.replace(settings_for(wire, tmp_path), retry_wait=0.3)
     result = await podium.run(
         many(5), "x", model=MODELS["openai"], store=store, settings=settings, concurrency=1

@@ -13,6 +13,7 @@ import pytest
 from podium.errors import ModelUnavailableError
 from podium.models.registry import open_model
 from podium.settings import Settings
+from tests import warm
 from tests.models.wire.answers import Refuse, Say
 from tests.models.wire.server import Wire
 
@@ -41,7 +42,7 @@ def environment(folder: Path, wire: Wire) -> dict[str, str]:
 
 async def podium(folder: Path, wire: Wire, *arguments: str) -> tuple[int, bytes]:
     """Run the command and give back all that it said."""
-    process = await asyncio.create_subprocess_exec(
+    process = await warm.spawn(
         sys.executable, "-m", "podium", *arguments, cwd=folder, env=environment(folder, wire),
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
     )  # fmt: skip
@@ -98,16 +99,16 @@ async def test_no_key_is_kept_or_shown(provider: str, wire: Wire, tmp_path: Path
 
 async def test_no_key_lies_in_the_write_ahead_log_of_a_run_under_way(wire: Wire, tmp_path: Path) -> None:
     wire.answer_with(Say(f"It is {FAMILIAR} {IN_ENVIRONMENT}."), Say("7"))
-    process = await asyncio.create_subprocess_exec(
+    process = await warm.spawn(
         sys.executable, "-m", "tests.models.programs.read_wal", str(tmp_path / "wal.sqlite"),
         f"{IN_ENVIRONMENT} {FAMILIAR}", *SECRETS,
         cwd=ROOT, env=environment(tmp_path, wire), stdout=asyncio.subprocess.PIPE,
     )  # fmt: skip
     out, _ = await process.communicate()
-    told = json.loads(out.splitlines()[-1])
+    reported = json.loads(out.splitlines()[-1])
     assert leaks(out) == []
-    assert {"wal.sqlite", "wal.sqlite-wal"} <= set(told["files"])
-    assert (told["leaks"], told["redacted"]) == ([], True)
+    assert {"wal.sqlite", "wal.sqlite-wal"} <= set(reported["files"])
+    assert (reported["leaks"], reported["redacted"]) == ([], True)
 
 
 def test_a_password_in_an_address_is_refused_before_anything_is_kept(wire: Wire) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.models.request_words import keywords, number, pick, slug, without_codes
+from podium.models.sample_values import keywords, number, pick, slug, without_codes
 
 
 def test_common_words_say_nothing() -> None:

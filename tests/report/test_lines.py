@@ -40,7 +40,7 @@ def last_line(*entries: tuple[str, EventData]) -> Line:
     return line_of(events[-1], RunState.of(events))
 
 
-def test_a_finished_ask_tells_who_what_cost_and_time() -> None:
+def test_a_finished_ask_shows_who_what_cost_and_time() -> None:
     line = last_line(
         ("draft", StepStarted(kind="ask", about={"agent": "writer"})),
         ("draft", ModelAttempted(attempt=1, model="m", ok=True, charge=Charge(usd=0.0123, calls=1))),
@@ -106,7 +106,7 @@ def test_a_failed_step_names_the_error() -> None:
     assert last_line(("a", StepStarted()), ("a", again)).what == "ValueError: no luck"
 
 
-def test_what_nobody_tells_is_shown_with_its_data() -> None:
+def test_what_nobody_shows_is_shown_with_its_data() -> None:
     line = last_line(("n", UnknownData(unknown_type="moon.landed", fields={"site": "sea", "empty": ""})))
     assert "site sea" in line.what
     assert "empty" not in line.what
@@ -125,7 +125,7 @@ def test_the_quiet_events_of_a_run_are_traces() -> None:
     assert last_line(("", BudgetLeased(lease=Charge(usd=1.0)))).weight == "trace"
 
 
-def test_every_event_of_the_specification_is_told() -> None:
+def test_every_event_of_the_specification_is_reported() -> None:
     spoken = {name for name in EVENT_TYPES if name.split(".")[0] in ("run", "step", "artifact")}
     assert spoken <= set(LINES)
 

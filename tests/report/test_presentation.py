@@ -41,7 +41,7 @@ def test_a_workflows_own_line_goes_before_the_generic_one() -> None:
     assert line_of(RUN[1], state).what == "started"
 
 
-def test_a_line_that_others_tell_is_only_in_the_whole_log() -> None:
+def test_a_line_that_others_show_is_only_in_the_whole_log() -> None:
     state = RunState.of(RUN)
     assert line_of(RUN[2], state).weight == "routine"
     assert line_of(RUN[2], state, Loud()).weight == "trace"

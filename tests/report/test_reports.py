@@ -102,7 +102,7 @@ def test_the_answer_comes_first_then_how_it_came_about() -> None:
         for part in ("✓</span> completed", "<h1>The tale</h1>", "thin ice", "Steps</h2>", "How it came")
     ]
     assert order == sorted(order)
-    for told in (
+    for shown in (
         "flow.py:tale",
         "$0.50",
         "1 call",
@@ -113,7 +113,7 @@ def test_the_answer_comes_first_then_how_it_came_about() -> None:
         "yes",
         "run0run0run0",
     ):
-        assert told in text, told
+        assert shown in text, shown
 
 
 def test_output_that_is_no_text_is_shown_as_json() -> None:
@@ -146,7 +146,7 @@ def test_a_stopped_run_says_why() -> None:
     assert "There is no result." in failed
 
 
-def test_the_footer_tells_ceilings_in_words_and_what_is_missing() -> None:
+def test_the_footer_shows_ceilings_in_words_and_what_is_missing() -> None:
     text = to_html(
         facts(("", RunPartial(stop_reason="budget", output="half", missing=["the end", "an index"])))
     )
@@ -157,9 +157,9 @@ def test_the_footer_tells_ceilings_in_words_and_what_is_missing() -> None:
 
 @pytest.mark.parametrize("render", [to_html, to_markdown])
 def test_a_document_does_not_repeat_the_title_above_it(render: Any) -> None:
-    told = facts(("", RunCompleted(output="# Write a tale\n\nOnce")), request="Write a tale")
-    assert "Once" in render(told)
-    assert render(told).count("Write a tale") == render(facts(request="Write a tale")).count("Write a tale")
+    shown = facts(("", RunCompleted(output="# Write a tale\n\nOnce")), request="Write a tale")
+    assert "Once" in render(shown)
+    assert render(shown).count("Write a tale") == render(facts(request="Write a tale")).count("Write a tale")
     other = facts(("", RunCompleted(output="# The lighthouse\n\nOnce")), request="Write a tale")
     assert "The lighthouse" in render(other)
 
@@ -171,18 +171,18 @@ def test_columns_without_a_figure_are_left_out_and_paths_fold_at_slashes() -> No
     assert "a/<wbr>&lt;b&gt;/<wbr>c" in text
 
 
-def test_a_report_tells_nothing_of_the_folders_of_its_machine() -> None:
+def test_a_report_shows_nothing_of_the_folders_of_its_machine() -> None:
     mine = ModelAttempted(attempt=1, model="python:/srv/ann/mine.py:answer", ok=True, charge=Charge(calls=1))
-    told = facts(("draft", mine), ("", RunCompleted(output="x")))
-    assert told.models == ["m", "python:mine.py:answer"]
-    for text in (to_html(told), to_markdown(told), encode(told).decode()):
+    shown = facts(("draft", mine), ("", RunCompleted(output="x")))
+    assert shown.models == ["m", "python:mine.py:answer"]
+    for text in (to_html(shown), to_markdown(shown), encode(shown).decode()):
         assert "/srv/ann" not in text
 
 
 def test_a_book_as_a_request_is_not_printed_again() -> None:
-    told = facts(("", RunCompleted(output="x")))
-    told.request = "word " * 100_000
-    assert len(to_html(told)) < 60_000
+    shown = facts(("", RunCompleted(output="x")))
+    shown.request = "word " * 100_000
+    assert len(to_html(shown)) < 60_000
 
 
 def test_a_step_of_a_run_that_stopped_is_not_running() -> None:
@@ -228,17 +228,17 @@ def test_texts_that_were_cut_off_are_named_before_the_answer() -> None:
         for path in paths
         for data in (StepStarted(kind="ask"), StepCompleted(result=msgspec.Raw(b'"x"'), cut=True))
     ]
-    told = facts(*steps, ("", RunCompleted(output=msgspec.Raw(encode("The answer.")))))
+    shown = facts(*steps, ("", RunCompleted(output=msgspec.Raw(encode("The answer.")))))
     note = "7 texts were cut off and are not complete: part-0, part-1, part-2, part-3, part-4 and 2 more."
-    assert told.incomplete == note
-    page = to_html(told).partition("<body")[2]
+    assert shown.incomplete == note
+    page = to_html(shown).partition("<body")[2]
     assert 0 < page.index(note) < page.index("The answer.")
-    text = to_markdown(told)
+    text = to_markdown(shown)
     assert 0 < text.index(f"> **Not complete.** {note}") < text.index("The answer.")
 
 
 def test_a_run_whose_texts_are_complete_has_no_such_note() -> None:
-    told = facts(("", RunCompleted(output=msgspec.Raw(encode("The answer.")))))
-    assert told.incomplete == ""
-    assert "Not complete" not in to_html(told)
-    assert "Not complete" not in to_markdown(told)
+    shown = facts(("", RunCompleted(output=msgspec.Raw(encode("The answer.")))))
+    assert shown.incomplete == ""
+    assert "Not complete" not in to_html(shown)
+    assert "Not complete" not in to_markdown(shown)

@@ -22,6 +22,7 @@ from podium.report.words import (
     safe,
     sentence,
     size,
+    without_marks,
 )
 
 FORBIDDEN = set(map(chr, [*range(9), *range(11, 32), *range(127, 160)])) | set("\u202a\u202e\u2066\u2069")
@@ -62,6 +63,25 @@ def test_one_line_is_short_and_flat() -> None:
     assert one_line("  a\n\n b\tc ") == "a b c"
     assert one_line("abcdefgh", 5) == "abcd…"
     assert one_line("\x1b[31m" * 1000 + "x", 5) == ""
+
+
+@pytest.mark.parametrize(
+    ("marked", "plain"),
+    [
+        ("## Choice\n**I2** is *best*: see `plan.md`", "Choice\nI2 is best: see plan.md"),
+        ("- one\n- **two**\n* [three](https://example.org/a_b)", "one\n· two\n· three"),
+        ("> quoted __words__ and ~~gone~~ ones", "quoted words and gone ones"),
+        ("```python\nx = 1\n```\nafter", "\nx = 1\n\nafter"),
+        ("![chart](chart.png) rises", "chart rises"),
+        (
+            "2 * 3 * 4, snake_case_name, C#, a - b, 5 > 3, [1]",
+            "2 * 3 * 4, snake_case_name, C#, a - b, 5 > 3, [1]",
+        ),
+        ("**open and *unbalanced", "**open and *unbalanced"),
+    ],
+)
+def test_marks_of_markdown_are_removed(marked: str, plain: str) -> None:
+    assert without_marks(marked) == plain
 
 
 def test_numbers() -> None:

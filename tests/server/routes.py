@@ -7,7 +7,7 @@ import re
 from fastapi.routing import APIRoute
 
 from podium.server.app import ROUTERS
-from podium.server.routes import ui
+from podium.server.routes import system
 
 VALUES = {"run_id": "abcdefghjkmn", "seq": "1", "artifact": "x", "name": "tree", "project": "p", "fact": "f"}
 
@@ -15,7 +15,7 @@ VALUES = {"run_id": "abcdefghjkmn", "seq": "1", "artifact": "x", "name": "tree",
 def all_routes() -> list[tuple[str, str]]:
     """Method and path of each, also of those that no description tells."""
     found = [("GET", "/api/openapi.json")]
-    for router in (*ROUTERS, ui.router):
+    for router in (*ROUTERS, system.pages):
         for route in router.routes:
             assert isinstance(route, APIRoute)
             found += [(method, route.path) for method in sorted(route.methods or ())]

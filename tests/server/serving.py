@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx2
 
-from podium.server.serving import PodiumServer, Serving, Started, serve
+from podium.server.http_server import PodiumServer, Serving, Started, serve
 from podium.settings import Settings
 
 PROGRAMS = Path(__file__).parent / "programs"

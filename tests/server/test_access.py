@@ -36,7 +36,7 @@ def test_all_routes_are_looked_at() -> None:
 
 
 @pytest.mark.parametrize(("method", "path"), GUARDED)
-def test_nothing_is_told_without_a_key(house: Served, method: str, path: str) -> None:
+def test_nothing_is_reported_without_a_key(house: Served, method: str, path: str) -> None:
     with house.client("") as stranger:
         answer = stranger.request(method, filled(path), json={})
         assert answer.status_code == 401
@@ -157,7 +157,7 @@ def test_a_request_that_is_too_large_is_refused_before_it_is_read(house: Served)
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b"\xff\xfe", b'{"a": 1}', b'"x"', b"[" * 50_000])
-def test_bad_json_is_told(house: Served, body: bytes) -> None:
+def test_bad_json_is_reported(house: Served, body: bytes) -> None:
     with house.client(**{"Content-Type": "application/json"}) as client:
         answer = client.post("/api/runs", content=body)
         assert answer.status_code in (400, 422)

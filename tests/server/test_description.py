@@ -21,7 +21,7 @@ from tests.server.serving import Served, done, flow, served, started, until
 
 API: dict[str, Any] = build_api().openapi()
 ENDLESS = {"streamRuns", "streamEvents"}
-EXAMPLES = 20
+EXAMPLES = 8
 WANTED = (
     "not_a_server_error",
     "status_code_conformance",
@@ -45,18 +45,16 @@ def test_every_route_is_described_but_the_pages() -> None:
     assert routes - hidden == described
 
 
-@pytest.mark.parametrize(("method", "path", "operation"), operations(), ids=lambda value: str(value)[:60])
-def test_every_answer_has_a_type_and_every_problem_is_told(
-    method: str, path: str, operation: dict[str, Any]
-) -> None:
-    good = [answer for status, answer in operation["responses"].items() if status.startswith("2")]
-    assert good
-    for answer in good:
-        for kind, content in answer["content"].items():
-            assert content["schema"] or path.endswith("/blob"), f"{method} {path} says nothing of its {kind}"
-    assert {"401", "403", "404", "409", "413", "421", "422", "429"} <= set(operation["responses"])
-    assert operation["operationId"].isidentifier()
-    assert operation["summary"]
+def test_every_answer_has_a_type_and_every_problem_is_reported() -> None:
+    for method, path, operation in operations():
+        good = [answer for status, answer in operation["responses"].items() if status.startswith("2")]
+        assert good
+        for answer in good:
+            for kind, content in answer["content"].items():
+                assert content["schema"] or path.endswith("/blob"), (method, path, kind)
+        assert {"401", "403", "404", "409", "413", "421", "422", "429"} <= set(operation["responses"])
+        assert operation["operationId"].isidentifier()
+        assert operation["summary"]
 
 
 def test_every_type_of_event_is_described() -> None:

@@ -47,7 +47,7 @@ def test_an_artifact_that_was_not_made_is_not_there(client: httpx2.Client, name:
     assert client.get(f"/api/runs/{run_id}/artifacts/{name}").status_code == 404
 
 
-def test_a_report_is_told_in_each_format(client: httpx2.Client) -> None:
+def test_a_report_is_reported_in_each_format(client: httpx2.Client) -> None:
     run_id = started(client, flow("makes"), "<img src=x onerror=alert(1)>")
     done(client, run_id)
     page = client.get(f"/api/runs/{run_id}/report")
@@ -58,17 +58,17 @@ def test_a_report_is_told_in_each_format(client: httpx2.Client) -> None:
     assert "<script>" not in page.text
     assert "<img src=x" not in page.text
     assert client.get(f"/api/runs/{run_id}/report", params={"format": "md"}).text.startswith("#")
-    told = client.get(f"/api/runs/{run_id}/report", params={"format": "json"}).json()
-    assert (told["run_id"], told["status"]) == (run_id, "completed")
-    assert told["usage"] == client.get(f"/api/runs/{run_id}").json()["usage"]
+    shown = client.get(f"/api/runs/{run_id}/report", params={"format": "json"}).json()
+    assert (shown["run_id"], shown["status"]) == (run_id, "completed")
+    assert shown["usage"] == client.get(f"/api/runs/{run_id}").json()["usage"]
     assert client.get(f"/api/runs/{run_id}/report", params={"format": "pdf"}).status_code == 422
 
 
 def test_a_report_of_a_shipped_workflow_has_its_own_sections(client: httpx2.Client) -> None:
     run_id = started(client, "council", "Quiet evenings in a port town")
     done(client, run_id)
-    told = client.get(f"/api/runs/{run_id}/report", params={"format": "json"}).json()
-    assert told["sections"]
+    shown = client.get(f"/api/runs/{run_id}/report", params={"format": "json"}).json()
+    assert shown["sections"]
 
 
 # ── the built UI ─────────────────────────────────────────────────────────────────────────────────

@@ -9,7 +9,7 @@ import pytest
 from podium.workflows import SHIPPED
 from tests.payloads import RAN
 from tests.server.programs.hostile import BEACON, TEXTS
-from tests.server.serving import PROGRAMS, done, events_of, started
+from tests.server.serving import PROGRAMS, done, events_of, started, until
 from tests.workflows.browser import Markup
 
 MODEL = f"python:{PROGRAMS / 'hostile.py'}:answer"
@@ -53,12 +53,15 @@ def test_whatever_a_model_writes_is_text_in_every_answer(client: httpx2.Client, 
     options = {"corpus": str(CORPUS)} if workflow == "research" else {}
     request = "Write slugify(text)" if workflow == "build" else f"Plan a garden {TEXTS[0]}"
     run_id = started(client, workflow, request, model=MODEL, budget={"calls": 150}, options=options)
-    done(client, run_id)
     base = f"/api/runs/{run_id}"
+    if workflow == "chat":
+        until(client, run_id, "waiting")
+        client.post(f"{base}/answer", json={"answer": "/end"})
+    calls = done(client, run_id)["usage"]["calls"]
     log = str(events_of(client, run_id))
     held = [text for text in TEXTS if repr(text)[1:-1].strip() in log]
     assert RAN in log
-    assert len(held) > 10, "the texts went everywhere"
+    assert len(held) > min(10, calls), "the texts went everywhere"
     report = client.get(f"{base}/report")
     check_harmless(report)
     check_page(report.text)
@@ -92,7 +95,7 @@ def test_texts_in_names_kinds_and_questions_are_data_or_refused(client: httpx2.C
     assert BEACON in report.text, "they are there, as text"
 
 
-def test_the_check_would_tell() -> None:
+def test_the_check_would_show() -> None:
     seen = 0
     for text in TEXTS:
         try:

@@ -22,9 +22,9 @@ FOREIGN = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("host", FOREIGN)
-def test_a_host_that_is_not_exactly_ours_is_refused(host: str) -> None:
-    assert not LOCAL.know(host)
+def test_a_host_that_is_not_exactly_ours_is_refused() -> None:
+    for host in FOREIGN:
+        assert not LOCAL.know(host)
 
 
 @pytest.mark.parametrize(

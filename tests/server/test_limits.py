@@ -14,9 +14,9 @@ from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
 from podium.server.auth import TokenAuthenticator
+from podium.server.http_server import HeaderTimeout, listen
 from podium.server.rate_limits import Names
 from podium.server.security import SecurityMiddleware
-from podium.server.serving import HeaderTimeout, listen
 from podium.server.users import add_user
 from tests.server.serving import PATIENCE_S, served, started
 
@@ -80,8 +80,8 @@ async def test_a_request_that_comes_in_time_is_answered_and_so_is_the_next(place
 
 
 async def test_a_body_that_does_not_end_is_given_up() -> None:
-    door = TokenAuthenticator("token")
-    guard = SecurityMiddleware(answer, door=door, names=Names("127.0.0.1", ()), cookie="c")
+    authenticator = TokenAuthenticator("token")
+    guard = SecurityMiddleware(answer, authenticator=authenticator, names=Names("127.0.0.1", ()), cookie="c")
     guard.body_s = 0.05
     sent: list[Any] = []
     never = asyncio.Event()

@@ -7,8 +7,9 @@ import socket
 from pathlib import Path
 
 import httpx2
+import pytest
 
-from podium.server.serving import listen
+from podium.server.http_server import listen
 from tests.server.serving import done, events_of, flow, served, started
 
 RUNS = 100
@@ -43,6 +44,7 @@ async def test_answers_do_not_wait_for_the_client_to_confirm_a_part_of_them() ->
     assert seen == [1]
 
 
+@pytest.mark.slow
 async def test_a_hundred_runs_that_are_started_at_once_all_finish(tmp_path: Path) -> None:
     with served(tmp_path, max_runs=30) as server:
         headers = {"Authorization": f"Bearer {server.token}"}

@@ -34,8 +34,8 @@ def test_the_runs_of_others_are_not_there_for_any_route(shared: Shared) -> None:
                 json=body if method == "POST" else None,
             )
             assert answer.status_code == 404, (method, path, answer.text)
-            told = answer.json() | {"error": answer.json()["error"].replace(run_id, "zzzzzzzzzzzz")}
-            assert told == unknown.json(), "not even that it is there"
+            shown = answer.json() | {"error": answer.json()["error"].replace(run_id, "zzzzzzzzzzzz")}
+            assert shown == unknown.json(), "not even that it is there"
         assert bob.get("/api/runs").json()["runs"] == []
         assert bob.get("/api/runs", params={"before": run_id}).status_code == 404
         assert bob.get("/api/runs", params={"text": run_id}).json()["runs"] == []
@@ -83,7 +83,7 @@ def test_only_options_that_were_looked_at_are_open_to_users() -> None:
         assert not builtin(name).shared_options & {"files", "corpus", "workspace", "brief", "test_command"}
 
 
-def test_users_are_not_told_of_options_that_they_may_not_use(shared: Shared) -> None:
+def test_users_are_not_reported_of_options_that_they_may_not_use(shared: Shared) -> None:
     with shared.of("alice") as alice:
         tree = alice.get("/api/workflows/tree").json()
         assert "files" not in [option["name"] for option in tree["options"]]
@@ -138,7 +138,7 @@ def test_a_user_cannot_spend_more_than_they_were_given(tmp_path: Path) -> None:
         done(alice, started(alice, "tree", "x", budget={"usd": 10.0}))
 
 
-def test_the_live_list_tells_each_user_of_their_own_runs(shared: Shared) -> None:
+def test_the_live_list_shows_each_user_of_their_own_runs(shared: Shared) -> None:
     with shared.of("alice") as alice, shared.of("bob") as bob:
         hers = started(alice, "tree", "a garden")
         done(alice, hers)
@@ -146,10 +146,10 @@ def test_the_live_list_tells_each_user_of_their_own_runs(shared: Shared) -> None
             again = started(alice, "tree", "a garden")
             done(alice, again)
             his = started(bob, "tree", "a garden")
-            told = ""
+            shown = ""
             for line in answer.iter_lines():
-                told += line
+                shown += line
                 if his in line and '"completed"' in line:
                     break
-    assert hers not in told
-    assert again not in told
+    assert hers not in shown
+    assert again not in shown

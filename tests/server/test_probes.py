@@ -31,16 +31,16 @@ def test_with_a_key_they_say_more(shared: Shared) -> None:
         assert alice.get("/api/ready").json()["running"] == 0
 
 
-def test_a_store_that_fails_is_not_ready_and_why_is_told_with_a_key_only(server: Served) -> None:
+def test_a_store_that_fails_is_not_ready_and_why_is_reported_with_a_key_only(server: Served) -> None:
     with closing(sqlite3.connect(server.folder / "podium.sqlite")) as other:
         other.execute("ALTER TABLE run RENAME TO hidden")
         other.commit()
     with server.client("") as balancer, server.client() as operator:
         answer = balancer.get("/api/ready")
         assert (answer.status_code, answer.json()["ready"], answer.json()["reason"]) == (503, False, "")
-        told = operator.get("/api/ready")
-        assert (told.status_code, told.json()["ready"]) == (503, False)
-        assert told.json()["reason"]
+        shown = operator.get("/api/ready")
+        assert (shown.status_code, shown.json()["ready"]) == (503, False)
+        assert shown.json()["reason"]
         assert balancer.get("/api/health").status_code == 200, "a restart would not help"
 
 

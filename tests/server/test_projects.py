@@ -10,9 +10,9 @@ import httpx2
 import pytest
 
 from podium.errors import UsageError
+from podium.server.http_server import Serving, check
 from podium.server.permissions import project_folder
 from podium.server.problems import RefusedError
-from podium.server.serving import Serving, check
 from podium.server.users import add_user
 from podium.settings import Settings
 from tests.server.conftest import Shared
@@ -114,7 +114,7 @@ def test_a_repository_above_the_projects_is_not_worked_on(root: Path) -> None:
         project_folder(f"{root}/{{user}}", "alice", "plain")
 
 
-def test_a_folder_of_projects_that_is_not_there_is_told_at_the_start(tmp_path: Path) -> None:
+def test_a_folder_of_projects_that_is_not_there_is_reported_at_the_start(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="There is no folder"):
         check(Serving(settings=Settings(), workspaces=f"{tmp_path}/nowhere/{{user}}"))
     check(Serving(settings=Settings(), workspaces=f"{tmp_path}/{{user}}"))

@@ -8,7 +8,7 @@ from collections.abc import Generator
 
 import pytest
 
-from podium.server.serving import head_problem
+from podium.server.http_server import head_problem
 from tests.server.serving import PATIENCE_S, Served, served
 
 

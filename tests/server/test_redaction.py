@@ -22,20 +22,20 @@ KEY = "github_pat_11AAAAAAA0123456789abc_def"
         {"workflow": "tree", "request": "x", "budget": {"usd": KEY}},
     ],
 )
-def test_a_problem_tells_no_secret(client: httpx2.Client, asked: dict[str, object]) -> None:
+def test_a_problem_shows_no_secret(client: httpx2.Client, asked: dict[str, object]) -> None:
     answer = client.post("/api/runs", json=asked)
     assert answer.status_code in (404, 422)
     assert KEY not in answer.text
     assert answer.json()["error"]
 
 
-def test_a_path_that_is_not_there_tells_no_secret(client: httpx2.Client) -> None:
+def test_a_path_that_is_not_there_shows_no_secret(client: httpx2.Client) -> None:
     answer = client.get(f"/api/runs/{KEY}")
     assert answer.status_code in (404, 422)
     assert KEY not in answer.text
 
 
-def test_a_run_tells_no_secret(client: httpx2.Client) -> None:
+def test_a_run_shows_no_secret(client: httpx2.Client) -> None:
     run_id = started(client, flow("quick"), f"use {KEY}")
     done(client, run_id)
     for place in ("", "/events", "/report", "/report?format=html", "/trace?content=true"):

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Generator
+from contextlib import ExitStack
 from pathlib import Path
 
 import httpx2
@@ -85,6 +88,68 @@ def test_a_stop_pauses_durably_and_a_waiting_run_is_answered_by_the_next_server(
         assert done(client, asking)["output"].startswith("yes")
 
 
+def accepts(address: tuple[str, int]) -> bool:
+    """Return whether a server listens at the address."""
+    try:
+        socket.create_connection(address).close()
+    except ConnectionRefusedError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("upload", [False, True], ids=["idle", "during an upload"])
+def test_a_second_signal_pauses_the_runs_at_once(processes: Processes, tmp_path: Path, upload: bool) -> None:
+    """With an open request, the second signal arrives before the server has begun to pause its runs."""
+    process, client = processes.serve(PODIUM_PAUSE_GRACE="1h")
+    address = (client.base_url.host, client.base_url.port or 0)
+    with client, ExitStack() as stack:
+        going = started(client, flow("waits"), str(tmp_path / "0"))
+        until(client, going, "running")
+        while not (tmp_path / "0.began").exists():
+            time.sleep(0.01)
+        if upload:  # its body never comes
+            request = stack.enter_context(socket.create_connection(address))
+            request.sendall(
+                f"POST /api/runs HTTP/1.1\r\nHost: {address[0]}:{address[1]}\r\n"
+                f"Authorization: {client.headers['Authorization']}\r\nContent-Type: application/json\r\n"
+                "Expect: 100-continue\r\nContent-Length: 100\r\n\r\n".encode()
+            )
+            assert request.recv(100).startswith(b"HTTP/1.1 100")  # the server waits for the body
+        process.send_signal(signal.SIGTERM)
+        while accepts(address):
+            time.sleep(0.01)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+    assert process.stderr is not None
+    assert process.stderr.read() == b""
+    (run,) = processes.shell("runs", "--json").json["runs"]
+    assert (run["status"], run["stop_reason"]) == ("paused", "server stopped")
+    (tmp_path / "0").touch()
+    _, client = processes.serve()
+    with client:
+        assert until(client, going, "completed")["output"] == "firstsecond"
+    assert (tmp_path / "0.began").read_text() == "began\n", "no finished step was run again"
+
+
+def test_the_third_signal_ends_a_server_whose_run_hangs(processes: Processes, tmp_path: Path) -> None:
+    process, client = processes.serve()
+    address = (client.base_url.host, client.base_url.port or 0)
+    with client:
+        hanging = started(client, flow("hogs"), str(tmp_path / "0"))
+        until(client, hanging, "running")
+    process.send_signal(signal.SIGINT)
+    while accepts(address):
+        time.sleep(0.01)
+    while process.poll() is None:  # signals that arrive together count as one
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.01)
+    assert process.returncode == 130
+    (tmp_path / "0").touch()
+    _, client = processes.serve()
+    with client:
+        assert until(client, hanging, "completed")["output"] == "done"
+
+
 def test_a_run_that_a_terminal_drives_is_watched_but_left_to_it(processes: Processes, tmp_path: Path) -> None:
     terminal = processes.shell.start("run", flow("waits"), str(tmp_path / "0"), "--json")
     _, client = processes.serve()
@@ -118,7 +183,7 @@ def test_a_run_can_be_taken_from_a_process_that_hangs(processes: Processes, tmp_
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "shown"),
     [
         (("--host", "0.0.0.0"), "can be reached from other machines, so users are needed"),
         (("--host", "0.0.0.0", "--users", "none.toml"), "cannot be read"),
@@ -128,15 +193,15 @@ def test_a_run_can_be_taken_from_a_process_that_hangs(processes: Processes, tmp_
     ],
 )
 def test_a_server_that_cannot_be_is_refused_in_a_sentence(
-    tmp_path: Path, words: tuple[str, ...], told: str
+    tmp_path: Path, words: tuple[str, ...], shown: str
 ) -> None:
     shell = Shell(tmp_path)
     said = shell("serve", *words, code=2)
-    assert told in said.err
+    assert shown in said.err
     assert "Traceback" not in said.err
 
 
-def test_a_port_that_is_taken_is_told(processes: Processes) -> None:
+def test_a_port_that_is_taken_is_reported(processes: Processes) -> None:
     _, client = processes.serve()
     port = str(client.base_url).rstrip("/").rpartition(":")[2]
     client.close()

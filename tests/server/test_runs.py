@@ -25,7 +25,7 @@ def test_a_run_is_durable_when_it_is_accepted_and_then_driven_to_its_end(client:
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "shown"),
     [
         ({"workflow": "tre", "request": "x"}, "There is no workflow tre."),
         ({"workflow": "tree", "request": "  "}, "The request is empty."),
@@ -37,24 +37,24 @@ def test_a_run_is_durable_when_it_is_accepted_and_then_driven_to_its_end(client:
         ({"workflow": "council", "request": "x", "options": {"roles": "critic"}}, "leader"),
     ],
 )
-def test_what_is_wrong_is_told_in_a_sentence_and_starts_nothing(
-    client: httpx2.Client, body: dict[str, object], told: str
+def test_what_is_wrong_is_reported_in_a_sentence_and_starts_nothing(
+    client: httpx2.Client, body: dict[str, object], shown: str
 ) -> None:
     answer = client.post("/api/runs", json=body)
     assert answer.status_code == 422
-    assert told in answer.json()["error"]
+    assert shown in answer.json()["error"]
     assert client.get("/api/runs").json()["runs"] == []
 
 
-def test_every_flaw_of_a_request_is_told_with_its_place(client: httpx2.Client) -> None:
+def test_every_flaw_of_a_request_is_reported_with_its_place(client: httpx2.Client) -> None:
     answer = client.post("/api/runs", json={"options": [], "budget": {"usd": -1}, "cahce": True})
     assert answer.status_code == 422
     places = [flaw.split(":")[0] for flaw in answer.json()["problems"]]
     assert sorted(places) == ["budget.usd", "cahce", "options", "workflow"]
 
 
-def ceilings(**told: float) -> dict[str, float | None]:
-    return {"usd": None, "tokens": None, "calls": None, "seconds": None, "depth": None, **told}
+def ceilings(**shown: float) -> dict[str, float | None]:
+    return {"usd": None, "tokens": None, "calls": None, "seconds": None, "depth": None, **shown}
 
 
 def test_a_budget_of_a_run_is_a_ceiling_and_a_resume_raises_it(client: httpx2.Client) -> None:
@@ -135,7 +135,7 @@ def test_a_fork_inherits_what_was_before_and_takes_an_edited_reply(client: httpx
     assert (unknown.status_code, "no step nowhere" in unknown.json()["error"]) == (422, True)
 
 
-def test_a_step_is_told_in_full(client: httpx2.Client) -> None:
+def test_a_step_is_reported_in_full(client: httpx2.Client) -> None:
     run_id = started(client, flow("quick"), "the sea", model=f"python:{PROGRAMS / 'models.py'}:echo")
     done(client, run_id)
     step = client.get(f"/api/runs/{run_id}/step", params={"path": "write"}).json()
@@ -212,7 +212,7 @@ def test_the_beginning_of_an_id_is_enough_and_an_unknown_one_is_404(client: http
     assert client.get("/api/runs/zzzzzzzzzzzz").status_code == 404
 
 
-def test_a_workflow_tells_its_options_so_that_a_form_can_be_drawn(client: httpx2.Client) -> None:
+def test_a_workflow_shows_its_options_so_that_a_form_can_be_drawn(client: httpx2.Client) -> None:
     own = client.get(f"/api/workflows/{FLOWS}:quick").json()
     assert (own["title"], own["text"]) == ("One question, one answer.", "Nothing else.")
     assert own["options"][0]["name"] == "length"

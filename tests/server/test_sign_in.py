@@ -56,7 +56,7 @@ def test_over_http_no_path_redirects_elsewhere(shared: Shared, path: str) -> Non
     assert answer.headers["Location"][1:2] not in ("/", "\\")
 
 
-def test_a_wrong_key_in_the_form_is_told_in_a_page(shared: Shared) -> None:
+def test_a_wrong_key_in_the_form_is_reported_in_a_page(shared: Shared) -> None:
     with shared.server.client("", Origin=shared.server.base) as browser:
         answer = browser.post("/runs/abc?tab=graph", data={"key": "<b>wrong</b>"})
     assert (answer.status_code, answer.headers["Content-Type"]) == (401, "text/html; charset=utf-8")

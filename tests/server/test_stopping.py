@@ -7,7 +7,7 @@ import socket
 import time
 from pathlib import Path
 
-from podium.server.serving import PodiumServer
+from podium.server.http_server import PodiumServer
 from tests.server.serving import PATIENCE_S, Served, done, flow, served, started
 
 

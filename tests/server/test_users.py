@@ -15,7 +15,7 @@ KEY = hashed("podium-alice-x")
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "shown"),
     [
         ("x", "not valid TOML"),
         ("[user.alice]", "every table must be"),
@@ -29,12 +29,12 @@ KEY = hashed("podium-alice-x")
         (f"[users.alice]\nkey = '{KEY}'\nmax_runs = 0", ">= 1"),
     ],
 )
-def test_a_mistake_is_told_with_its_place(tmp_path: Path, text: str, told: str) -> None:
+def test_a_mistake_is_reported_with_its_place(tmp_path: Path, text: str, shown: str) -> None:
     file = tmp_path / "users.toml"
     file.write_text(text)
     with pytest.raises(SettingsError, match=r"users\.toml") as caught:
         read_users(file)
-    assert told in str(caught.value)
+    assert shown in str(caught.value)
     assert "secret" not in str(caught.value)
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from podium.errors import UsageError
 from podium.server.auth import TRIES, KeyCheck, UserAuthenticator, WrongKey
+from podium.server.http_server import Serving, check
 from podium.server.rate_limits import client_network
-from podium.server.serving import Serving, check
 from podium.server.users import Users, add_user, new_key
 from podium.settings import Settings
 from tests.server.conftest import Shared
@@ -29,7 +29,7 @@ def spend_all_tries(server: Served) -> None:
     assert answers[-1] == 429
 
 
-def test_wrong_keys_of_an_address_are_told_to_wait(server: Served) -> None:
+def test_wrong_keys_of_an_address_are_reported_to_wait(server: Served) -> None:
     spend_all_tries(server)
     with server.client("wrong") as stranger:
         answer = stranger.get("/api/runs")
@@ -99,7 +99,7 @@ def behind_proxy(tmp_path: Path) -> Generator[Served]:
         yield found
 
 
-def test_a_trusted_proxy_tells_whose_keys_are_wrong(behind_proxy: Served) -> None:
+def test_a_trusted_proxy_shows_whose_keys_are_wrong(behind_proxy: Served) -> None:
     def status(forwarded: str) -> int:
         with behind_proxy.client("wrong", **{"X-Forwarded-For": forwarded}) as stranger:
             return stranger.get("/api/runs").status_code
@@ -163,8 +163,8 @@ def add_scrypt_user(file: Path, name: str) -> str:
 async def test_a_key_with_a_hash_of_an_earlier_version_still_gets_in(tmp_path: Path) -> None:
     file = tmp_path / "users.toml"
     new, old = add_user(file, "alice", {}), add_scrypt_user(file, "carol")
-    door = UserAuthenticator(Users(file))
-    keys = KeyCheck(door)
+    authenticator = UserAuthenticator(Users(file))
+    keys = KeyCheck(authenticator)
     for key, name in ((new, "alice"), (old, "carol")):
         checked = await keys.check(key, "192.0.2.1")
         assert getattr(checked, "name", None) == name

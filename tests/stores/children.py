@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from tests import warm
 from tests.stores.samples import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
@@ -17,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 class Child:
     """A program under way."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: warm.Process) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
         self.process = process
@@ -58,10 +59,15 @@ class Child:
 @asynccontextmanager
 async def child(program: str, *args: object) -> AsyncGenerator[Child]:
     """Run a program of `programs/` beside the test; it does not outlive the block."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", f"tests.stores.programs.{program}", *map(str, args),
-        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, cwd=ROOT,
-    )  # fmt: skip
+    process = await warm.spawn(
+        sys.executable,
+        "-m",
+        f"tests.stores.programs.{program}",
+        *map(str, args),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        cwd=ROOT,
+    )
     running = Child(process)
     try:
         yield running

@@ -19,9 +19,13 @@ def run_id(number: int) -> str:
 
 def a_run(number: int = 1, *, status: str = "queued", workflow: str = "demo") -> RunRow:
     return RunRow(
-        run_id=run_id(number), workflow=workflow, request=f"request {number}", status=status,
-        created_us=number, updated_us=number,
-    )  # fmt: skip
+        run_id=run_id(number),
+        workflow=workflow,
+        request=f"request {number}",
+        status=status,
+        created_us=number,
+        updated_us=number,
+    )
 
 
 def a_row(seq: int, kind: str = "step.completed", data: bytes = b"{}") -> Row:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from asyncio import sleep
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 
 from podium.engine.log import Written
-from podium.stores.batch import ROW_WIDTH, Batch, HeldLease, Standing
+from podium.stores.batch import ROW_WIDTH, Batch, HeldLease, Key
 from podium.stores.commit_queue import CommitQueue, Report
 
 MANY = 384
@@ -23,13 +23,8 @@ class Kept:
         self.batches.append(len(batch.rows) // ROW_WIDTH)
 
 
-class Nobody:
-    """Nobody follows the log."""
-
-    has_tails = False
-
-    def ring(self, numbers: Iterable[int]) -> None:
-        raise AssertionError("nobody is there to be told")
+def unexpected(batch: Batch, failures: Collection[Key]) -> None:
+    raise AssertionError("nothing is written in this test")
 
 
 def row(seq: int) -> Written:
@@ -38,8 +33,8 @@ def row(seq: int) -> Written:
 
 async def test_many_rows_go_out_without_a_commit_and_a_few_wait_for_one() -> None:
     writer = Kept()
-    commits = CommitQueue(writer, Nobody())
-    lease = HeldLease("run", Standing(1, 1, 0, 0, ""))
+    commits = CommitQueue(writer, unexpected)
+    lease = HeldLease("run", (1, 1), 0, 0)
     for seq in range(1, MANY):
         commits.append(lease, row(seq))
     await sleep(0)

@@ -15,7 +15,7 @@ from podium.stores import open_store
 from tests.stores.samples import a_row, a_run, append, commit, driven, run_id, seqs_of
 
 
-async def test_a_lease_tells_where_the_log_stands(store: Store) -> None:
+async def test_a_lease_shows_where_the_log_stands(store: Store) -> None:
     await store.create(a_run(), [])
     lease = await store.acquire(run_id(1))
     assert (lease.run_id, lease.epoch, lease.last_seq, lease.last_time_us) == (run_id(1), 1, 0, 0)
@@ -163,14 +163,14 @@ async def test_a_fenced_run_does_not_sink_the_others_of_its_batch(
         assert (await other.get(run_id(number))).model == ("other" if changed else "")
 
 
-async def test_a_fenced_driver_that_has_nothing_but_an_update_is_told(store: Store, other: Store) -> None:
+async def test_a_fenced_driver_that_has_nothing_but_an_update_is_reported(store: Store, other: Store) -> None:
     lease = await driven(store)
     await other.acquire(run_id(1), take_over=True)
     store.update(lease, RunUpdate(updated_us=9, status="completed", budget=Budget(usd=5)))
     with pytest.raises(FencedError):
         await commit(store, lease)
-    left = await other.get(run_id(1))
-    assert (left.status, left.budget) == ("queued", Budget())
+    run = await other.get(run_id(1))
+    assert (run.status, run.budget) == ("queued", Budget())
 
 
 @pytest.mark.parametrize("live", [1, 5])
@@ -201,7 +201,7 @@ async def test_what_one_run_cannot_write_does_not_sink_the_others(store: Store, 
     assert await seqs_of(store, 2) == [1, 2]
 
 
-async def test_letting_go_tells_what_could_not_be_written(store: Store, other: Store) -> None:
+async def test_letting_go_shows_what_could_not_be_written(store: Store, other: Store) -> None:
     lease = await driven(store)
     new = await other.acquire(run_id(1), take_over=True)
     append(store, lease, 2)
@@ -248,11 +248,11 @@ async def test_a_run_can_be_created_and_taken_up_in_one_transaction(store: Store
 
 
 async def test_a_run_that_exists_already_is_not_taken_up_by_creating_it(store: Store, other: Store) -> None:
-    held = await store.create_driven(a_run(1), [a_row(1)])
+    lease = await store.create_driven(a_run(1), [a_row(1)])
     with pytest.raises(StoreError):
         await store.create_driven(a_run(1), [a_row(1)])
-    store.append(held, a_row(2))
-    await commit(store, held)
+    store.append(lease, a_row(2))
+    await commit(store, lease)
     assert [row.seq for row in await other.read(run_id(1))] == [1, 2], "the first lease is still good"
 
 

@@ -16,21 +16,27 @@ EDITED = FactChange(action="edited", at="t1", by="test", before={"value": "green
 
 
 def a_fact(number: int = 1, **more: Any) -> Fact:
-    given: dict[str, Any] = {
-        "id": f"f{number}", "project": "p", "subject": f"Subject {number}", "predicate": "eye colour",
-        "value": "green", "status": "accepted", "created_at": "c", "updated_at": "u0",
-    }  # fmt: skip
-    return Fact(**{**given, **more})
+    fields: dict[str, Any] = {
+        "id": f"f{number}",
+        "project": "p",
+        "subject": f"Subject {number}",
+        "predicate": "eye colour",
+        "value": "green",
+        "status": "accepted",
+        "created_at": "c",
+        "updated_at": "u0",
+    }
+    return Fact(**{**fields, **more})
 
 
 async def ids_of(store: Store, *terms: str, **more: Any) -> list[str]:
     return [fact.id for fact in await store.match_facts("p", terms, **more)]
 
 
-async def test_a_fact_comes_back_as_it_was_told(store: Store, other: Store) -> None:
-    told = a_fact(kind="character", source_run="run-1", quote='She said: "green" — 緑\n', status="proposed")
-    assert await store.add_facts([told], TOLD) == [told]
-    assert await other.list_facts("p") == [told]
+async def test_a_fact_comes_back_as_it_was_reported(store: Store, other: Store) -> None:
+    fact = a_fact(kind="character", source_run="run-1", quote='She said: "green" — 緑\n', status="proposed")
+    assert await store.add_facts([fact], TOLD) == [fact]
+    assert await other.list_facts("p") == [fact]
 
 
 async def test_an_id_is_taken_once_in_each_project(store: Store) -> None:
@@ -40,10 +46,10 @@ async def test_an_id_is_taken_once_in_each_project(store: Store) -> None:
     assert [fact.value for fact in await store.list_facts()] == ["green", "green"]
 
 
-async def test_facts_are_listed_in_the_order_in_which_they_were_told(store: Store) -> None:
+async def test_facts_are_listed_in_the_order_in_which_they_were_reported(store: Store) -> None:
     await store.add_facts([a_fact(number) for number in range(2500)], TOLD)
-    found = await store.list_facts("p")
-    assert [fact.id for fact in found] == [f"f{number}" for number in range(2500)]
+    facts = await store.list_facts("p")
+    assert [fact.id for fact in facts] == [f"f{number}" for number in range(2500)]
     assert [fact.id for fact in await store.list_facts("p", limit=2)] == ["f0", "f1"]
 
 

@@ -14,11 +14,10 @@ from msgspec import structs
 
 from podium.engine.log import InboxMessage, Lease, Row, RunUpdate, Store
 from podium.errors import FencedError, RunLockedError, StoreError, UnknownRunError, UsageError
-from podium.stores import open_store
-from podium.stores.address import shown
+from podium.stores import open_store, shown
 from podium.stores.postgres.connection import SCHEMA, Patience, connect, open_database
-from podium.stores.postgres.statements import insert_rows
-from podium.stores.postgres.store import PostgresStore
+from podium.stores.postgres.database import PostgresDatabase
+from podium.stores.reader import Reader
 from tests.stores.children import child
 from tests.stores.postgres import Server, look, server
 from tests.stores.samples import (
@@ -123,7 +122,7 @@ async def test_whoever_takes_a_run_over_waits_for_rows_that_are_being_written(pg
         async with db, db.transaction():
             row = a_row(2)
             rows = [number << 32 | 2, lease.epoch, row.time_us, row.path, row.type, row.data]
-            assert await insert_rows(db, rows) == 1
+            assert (await PostgresDatabase(db).insert_events(rows)).rowcount == 1
             taking = asyncio.create_task(other.acquire(run_id(1), take_over=True))
             waiting = "SELECT 1 FROM pg_locks WHERE NOT granted"
             await until(lambda: taking.done() or look(url, waiting) != [])
@@ -192,7 +191,7 @@ async def test_questions_and_tails_outlive_a_restart_of_the_database() -> None:
             await tail.aclose()
 
 
-async def test_a_commit_whose_answer_was_lost_tells_fenced_from_written(
+async def test_a_commit_whose_answer_was_lost_shows_fenced_from_written(
     pg_server: Server,
 ) -> None:
     """The connection is cut while both wait for a lock, and one of the runs is taken over meanwhile."""
@@ -327,7 +326,7 @@ def test_patience_counts_from_when_the_database_went() -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "told"),
+    ("url", "reported"),
     [
         ("postgresql://me:s3cret-word@host/db", "postgresql://me@host/db"),
         (
@@ -343,8 +342,8 @@ def test_patience_counts_from_when_the_database_went() -> None:
         ("sqlite:///a@b/c.sqlite", "sqlite:///a@b/c.sqlite"),
     ],
 )
-def test_an_address_is_shown_without_its_password(url: str, told: str) -> None:
-    assert shown(url) == told
+def test_an_address_is_shown_without_its_password(url: str, reported: str) -> None:
+    assert shown(url) == reported
 
 
 @pytest.mark.parametrize(
@@ -355,15 +354,15 @@ def test_an_address_is_shown_without_its_password(url: str, told: str) -> None:
         ("postgresql://podium:s3cret%zz@127.0.0.1/podium", "cannot be read"),
         ("postgresql://podium:x@s3cret@127.0.0.1/podium", "cannot be read"),
         ("postgresql://podium@127.0.0.1/podium?s3cret=1", "cannot be read"),
-        ("postgre://podium:s3cret@127.0.0.1/podium", "does not know"),
+        ("postgre://podium:s3cret@127.0.0.1/podium", "unknown scheme"),
     ],
 )
 async def test_passwords_are_in_no_message(url: str, reason: str) -> None:
     with pytest.raises((StoreError, UsageError)) as refused:
         await open_store(url)
-    said = f"{refused.value} {refused.value.hint}"
-    assert reason in said
-    assert "s3cret" not in said
+    message = f"{refused.value} {refused.value.hint}"
+    assert reason in message
+    assert "s3cret" not in message
 
 
 @pytest.mark.parametrize("lease", ["0", "-1", "soon", "nan", "1e9", ""])
@@ -372,10 +371,10 @@ async def test_a_lease_that_is_no_time_is_refused(lease: str) -> None:
         await open_store(f"postgresql://127.0.0.1:1/podium?lease_s={lease}")
 
 
-async def test_a_server_that_refuses_is_told_from_one_that_is_not_there(pg_server: Server) -> None:
+async def test_a_server_that_refuses_is_reported_from_one_that_is_not_there(pg_server: Server) -> None:
     with pytest.raises(StoreError, match=r'cannot be opened: database "nowhere" does not exist\.') as refused:
         await open_store(pg_server.url("nowhere"))
-    assert refused.value.hint == "Look at its user, password and database."
+    assert refused.value.hint == "Check its user, password and database."
 
 
 async def test_a_database_that_cannot_hold_every_character_is_refused(pg_server: Server) -> None:
@@ -398,7 +397,7 @@ async def test_a_newer_schema_is_refused(pg_server: Server) -> None:
         await open_store(url)
 
 
-async def test_runs_of_an_older_store_get_the_ceilings_that_their_logs_tell(
+async def test_runs_of_an_older_store_get_the_ceilings_that_their_logs_show(
     pg_server: Server, tmp_path: Path
 ) -> None:
     url = pg_server.new_database()
@@ -416,46 +415,43 @@ async def test_runs_of_an_older_store_get_the_ceilings_that_their_logs_tell(
 
 async def test_two_processes_that_make_the_tables_at_once_both_find_them(pg_server: Server) -> None:
     url = pg_server.new_database()
-    async with child("open_at_once", url) as one, child("open_at_once", url) as two:
-        assert [await one.line(), await two.line()] == ["ready", "ready"]
-        await one.say("go")
+    async with child("open_at_once", url) as first, child("open_at_once", url) as two:
+        assert [await first.line(), await two.line()] == ["ready", "ready"]
+        await first.say("go")
         await two.say("go")
-        made = {await one.line(), await two.line()}
-        assert (await one.end(), await two.end()) == (0, 0)
+        made = {await first.line(), await two.line()}
+        assert (await first.end(), await two.end()) == (0, 0)
     async with open_store(url) as store:
         assert {run.run_id for run in await store.list_runs()} == made
 
 
-class LateStore(PostgresStore):
-    """A store whose first answer about a driver comes late."""
+class LateReader(Reader):
+    """A reader whose first answer about a driver comes late."""
 
-    asked: asyncio.Event | None = None
+    asked: asyncio.Event
     gate: asyncio.Event
 
-    async def _vacant(self, run_id: str, name: str) -> str:
-        found = await super()._vacant(run_id, name)
-        if self.asked is not None and not self.asked.is_set():
+    async def driver(self, run_id: str) -> tuple[str, str]:
+        driver = await super().driver(run_id)
+        if not self.asked.is_set():
             self.asked.set()
             await self.gate.wait()
-        return found
+        return driver
 
 
 async def test_an_answer_that_comes_late_does_not_give_a_run_to_two_drivers_of_one_process(
-    pg_server: Server,
+    pg_server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It says that the run is free; meanwhile another task of this process has it."""
-    store = await LateStore.open(pg_server.new_database())
-    assert isinstance(store, LateStore)
-    try:
+    monkeypatch.setattr("podium.stores.postgres.store.Reader", LateReader)
+    LateReader.asked, LateReader.gate = asyncio.Event(), asyncio.Event()
+    async with open_store(pg_server.new_database()) as store:
         await store.create(a_run(), [a_row(1)])
-        store.asked, store.gate = asyncio.Event(), asyncio.Event()
         late = asyncio.create_task(store.acquire(run_id(1)))
-        await store.asked.wait()
+        await LateReader.asked.wait()
         lease = await store.acquire(run_id(1))
-        store.gate.set()
+        LateReader.gate.set()
         with pytest.raises(RunLockedError):
             await late
         append(store, lease, 2)
         await commit(store, lease)
-    finally:
-        await store.close()

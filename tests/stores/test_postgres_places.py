@@ -13,6 +13,7 @@ from podium.cluster.port import SharedStore, shared
 from podium.engine.log import RunRow, RunUpdate
 from podium.stores import open_store
 from podium.stores.postgres.connection import connect
+from podium.stores.postgres.database import PostgresDatabase
 from podium.stores.postgres.heartbeat import take_place
 from tests.stores.postgres import Server, look
 from tests.stores.samples import PATIENCE_S, a_row, a_run, append, commit, run_id, until
@@ -61,7 +62,7 @@ async def make(store: SharedStore, number: int, status: str = "queued", owner: s
 
 
 async def idle(store: SharedStore, owner: str | None = None, after: str = "", limit: int = 99) -> list[str]:
-    return [one.run_id for one in await store.list_unattended(STOPPED, limit=limit, owner=owner, after=after)]
+    return [run.run_id for run in await store.list_unattended(STOPPED, limit=limit, owner=owner, after=after)]
 
 
 # ── places ──
@@ -92,11 +93,13 @@ async def test_of_many_who_ask_at_once_for_the_last_place_one_gets_it(
 ) -> None:
     await store.set_limit("alice", 1)
     for turn in range(10):
-        asked = [one.take_place(f"{turn} {name}", "alice") for name in "ab" for one in (store, other)]
-        assert sum(await asyncio.gather(*asked)) in (1, 2), "the same run may be told of its place twice"
-        for one in (store, other):
+        requests = [
+            opened.take_place(f"{turn} {name}", "alice") for name in "ab" for opened in (store, other)
+        ]
+        assert sum(await asyncio.gather(*requests)) in (1, 2), "the same run may be told of its place twice"
+        for opened in (store, other):
             for name in "ab":
-                await one.leave_place(f"{turn} {name}")
+                await opened.leave_place(f"{turn} {name}")
 
 
 async def test_whoever_asks_for_the_last_place_waits_for_whoever_is_taking_it(
@@ -110,7 +113,7 @@ async def test_whoever_asks_for_the_last_place_waits_for_whoever_is_taking_it(
     ((driver,),) = look(url, "SELECT name FROM driver")
     async with asyncio.timeout(PATIENCE_S), await connect(url) as db:
         async with db.transaction():
-            assert await take_place(db, "a", "alice", driver)
+            assert await take_place(PostgresDatabase(db), "a", "alice", driver)
             assert await store.take_place("c", "bob")
             taking = asyncio.create_task(store.take_place("d", "alice"))
             await until_it_waits(url, taking)
@@ -126,7 +129,7 @@ async def test_a_place_that_was_not_taken_after_all_is_for_the_next(
     ((driver,),) = look(url, "SELECT name FROM driver")
     async with asyncio.timeout(PATIENCE_S), await connect(url) as db:
         async with db.transaction():
-            assert await take_place(db, "b", "alice", driver)
+            assert await take_place(PostgresDatabase(db), "b", "alice", driver)
             taking = asyncio.create_task(store.take_place("c", "alice"))
             await until_it_waits(url, taking)
             raise psycopg.Rollback
@@ -168,13 +171,18 @@ async def test_runs_that_want_to_be_driven_and_that_nobody_drives_are_found(
     assert await idle(store) == wanted, "no answer"
     await store.post(run_id(3), "answer", "this")
     assert await idle(store) == [*wanted, run_id(3)]
-    for reason, found in (("paused", False), (STOPPED, True), ("asleep until 2026", True), ("budget", False)):
+    for reason, is_listed in (
+        ("paused", False),
+        (STOPPED, True),
+        ("asleep until 2026", True),
+        ("budget", False),
+    ):
         lease = await store.acquire(run_id(4))
         append(store, lease, lease.last_seq + 1)
         store.update(lease, RunUpdate(updated_us=9, status="paused", stop_reason=reason))
         await commit(store, lease)
         await store.release(lease)
-        assert (run_id(4) in await idle(store)) is found, reason
+        assert (run_id(4) in await idle(store)) is is_listed, reason
     lease = await other.acquire(run_id(1))
     assert run_id(1) not in await idle(store), "it is driven"
     await other.release(lease)
@@ -209,12 +217,12 @@ async def test_of_an_owner_whose_runs_are_limited_as_many_as_there_is_room_for(s
 
 
 async def test_one_of_many_looks_at_a_time(store: SharedStore, other: SharedStore) -> None:
-    claims = await asyncio.gather(*(one.claim_sweep(60.0) for one in (store, other, store, other)))
+    claims = await asyncio.gather(*(opened.claim_sweep(60.0) for opened in (store, other, store, other)))
     assert sorted(claims) == [False, False, False, True]
     assert await other.claim_sweep(0.0)
 
 
-async def test_how_many_are_under_way_is_told_of_everybody_and_of_one(store: SharedStore) -> None:
+async def test_how_many_are_under_way_is_reported_of_everybody_and_of_one(store: SharedStore) -> None:
     await make(store, 1, "running", "alice")
     await make(store, 2, "queued", "alice")
     await make(store, 3, "running")

@@ -10,7 +10,7 @@ import pytest
 from podium.stores import open_store
 from podium.stores.batch import Batch, Creation
 from podium.stores.postgres.connection import connect
-from podium.stores.postgres.statements import Receipt, was_committed, write
+from podium.stores.postgres.database import PostgresDatabase, Receipt, was_committed, write
 from tests.stores.postgres import Server, look, server
 from tests.stores.relay import relay
 from tests.stores.samples import a_row, a_run, run_id, until
@@ -46,17 +46,19 @@ async def test_a_commit_that_is_still_under_way_is_waited_for_and_not_done_again
 
 
 @pytest.mark.parametrize("ends", ["COMMIT", "ROLLBACK"])
-async def test_what_becomes_of_a_transaction_is_not_told_before_it_is_decided(
+async def test_what_becomes_of_a_transaction_is_not_reported_before_it_is_decided(
     pg_server: Server, ends: str
 ) -> None:
     url = pg_server.new_place()
     async with open_store(url):
         pass
     batch, receipts = Batch(), list[Receipt]()
-    batch.creations.append(Creation(asyncio.get_running_loop().create_future(), a_run(), [a_row(1)], []))
+    batch.creations.append(
+        Creation(a_run(), [a_row(1)], [], future=asyncio.get_running_loop().create_future())
+    )
     async with await connect(url) as db, await connect(url) as other:
         await db.execute("BEGIN")
-        await write(db, batch, "me", receipts.append)
+        await write(PostgresDatabase(db), batch, "me", receipts.append)
         assert await was_committed(other, "me", receipts[0]) is None
         await db.execute(ends.encode())
         assert await was_committed(other, "me", receipts[0]) is (ends == "COMMIT")
@@ -71,9 +73,11 @@ async def test_a_transaction_that_a_crash_took_back_is_not_taken_for_another_one
         lost = await connect(url)
         await lost.execute("BEGIN")
         batch = Batch()
-        batch.creations.append(Creation(asyncio.get_running_loop().create_future(), a_run(), [a_row(1)], []))
+        batch.creations.append(
+            Creation(a_run(), [a_row(1)], [], future=asyncio.get_running_loop().create_future())
+        )
         receipts: list[Receipt] = []
-        await write(lost, batch, "me", receipts.append)
+        await write(PostgresDatabase(lost), batch, "me", receipts.append)
         running.stop()
         running.start()
         await lost.close()

@@ -17,10 +17,19 @@ from tests.stores.samples import a_row, a_run, commit, driven, run_id, seqs_of
 
 async def test_a_created_run_is_read_back_as_it_was_given(store: Store, other: Store) -> None:
     run = RunRow(
-        run_id="run-000001", workflow="demo", request="Gib mir fünf 🎬", status="waiting",
-        stop_reason="because", created_us=5, updated_us=6, model="python:x.py:f", rehearsal=True,
-        parent="run-000000", usage=Charge(0.25, 10, 20, 3, 1), driven_s=1.5,
-    )  # fmt: skip
+        run_id="run-000001",
+        workflow="demo",
+        request="Gib mir fünf 🎬",
+        status="waiting",
+        stop_reason="because",
+        created_us=5,
+        updated_us=6,
+        model="python:x.py:f",
+        rehearsal=True,
+        parent="run-000000",
+        usage=Charge(0.25, 10, 20, 3, 1),
+        driven_s=1.5,
+    )
     rows = [a_row(1, "run.created", b'{"a":1}'), a_row(2)]
     await store.create(run, rows)
     for view in (store, other):
@@ -68,7 +77,7 @@ async def test_the_beginning_of_an_id_is_enough(store: Store, beginning: str) ->
     assert (await store.get(beginning)).run_id == "run-000001"
 
 
-async def test_who_gives_too_little_of_an_id_is_told_how_much_is_enough(store: Store) -> None:
+async def test_who_gives_too_little_of_an_id_is_reported_how_much_is_enough(store: Store) -> None:
     await store.create(a_run(1), [])
     with pytest.raises(UnknownRunError, match="There is no run run in this store") as caught:
         await store.get("run")
@@ -179,18 +188,33 @@ async def test_an_update_changes_what_it_names_and_nothing_else(store: Store, ot
     store.update(lease, RunUpdate(updated_us=51, usage=Charge(0.5, 1, 2, 3, 4)))
     await commit(store, lease)
     assert await other.get(run_id(1)) == RunRow(
-        run_id=before.run_id, workflow=before.workflow, request=before.request, created_us=before.created_us,
-        updated_us=51, status="running", model="m", usage=Charge(0.5, 1, 2, 3, 4), holder=before.holder,
-    )  # fmt: skip
+        run_id=before.run_id,
+        workflow=before.workflow,
+        request=before.request,
+        created_us=before.created_us,
+        updated_us=51,
+        status="running",
+        model="m",
+        usage=Charge(0.5, 1, 2, 3, 4),
+        holder=before.holder,
+    )
     store.update(lease, RunUpdate(updated_us=52, status="partial", stop_reason="budget", rehearsal=True))
     await commit(store, lease)
     store.update(lease, RunUpdate(updated_us=53, driven_s=2.5))
     await store.release(lease)
     assert await other.get(run_id(1)) == RunRow(
-        run_id=before.run_id, workflow=before.workflow, request=before.request, created_us=before.created_us,
-        updated_us=53, status="partial", stop_reason="budget", rehearsal=True, driven_s=2.5, model="m",
+        run_id=before.run_id,
+        workflow=before.workflow,
+        request=before.request,
+        created_us=before.created_us,
+        updated_us=53,
+        status="partial",
+        stop_reason="budget",
+        rehearsal=True,
+        driven_s=2.5,
+        model="m",
         usage=Charge(0.5, 1, 2, 3, 4),
-    )  # fmt: skip
+    )
 
 
 async def test_ceilings_stand_in_the_summary_and_those_that_are_named_are_replaced(
@@ -232,13 +256,14 @@ async def test_an_owner_has_one_run_of_a_name(store: Store, other: Store) -> Non
     await store.create(named(3, "alice", ""), [])
     await store.create(named(4, "alice", ""), [])
     results = await asyncio.gather(
-        store.create(named(5, "alice", "wish"), [a_row(1)]), store.create(named(6, "alice", "more"), []),
+        store.create(named(5, "alice", "wish"), [a_row(1)]),
+        store.create(named(6, "alice", "more"), []),
         return_exceptions=True,
-    )  # fmt: skip
-    assert [type(one) for one in results] == [StoreError, type(None)], "it fails alone"
-    found = await other.find_start("alice", "wish")
-    assert found is not None
-    assert found.run_id == run_id(1)
+    )
+    assert [type(result) for result in results] == [StoreError, type(None)], "it fails alone"
+    run = await other.find_start("alice", "wish")
+    assert run is not None
+    assert run.run_id == run_id(1)
     assert await other.find_start("carol", "wish") is None
     assert await other.find_start("alice", "") is None
 
@@ -281,7 +306,7 @@ async def test_runs_are_found_by_their_request_and_the_beginning_of_their_id(
     assert [run.run_id for run in await store.list_runs(text=text)] == [run_id(number) for number in found]
 
 
-async def test_what_changed_since_a_moment_is_told_in_its_order(store: Store) -> None:
+async def test_what_changed_since_a_moment_is_reported_in_its_order(store: Store) -> None:
     await owned(store, ["alice", "bob", "alice"])
     assert [run.run_id for run in await store.list_changed(2)] == [run_id(2), run_id(3)]
     assert [run.run_id for run in await store.list_changed(0, owner="alice")] == [run_id(1), run_id(3)]
@@ -295,7 +320,9 @@ async def test_what_changed_since_a_moment_is_told_in_its_order(store: Store) ->
 async def test_what_runs_come_to_is_summed_by_workflow_and_status(store: Store) -> None:
     await owned(store, ["alice", "bob", "alice"])
     await store.create(a_run(4, workflow="other"), [])
-    totals = {(one.workflow, one.status): (one.runs, one.usage.usd) for one in await store.run_totals()}
+    totals = {
+        (total.workflow, total.status): (total.runs, total.usage.usd) for total in await store.run_totals()
+    }
     assert totals == {("demo", "completed"): (3, 6.0), ("other", "queued"): (1, 0.0)}
     (hers,) = await store.run_totals("alice")
     assert (hers.runs, hers.usage.usd, hers.usage.calls) == (2, 4.0, 2)

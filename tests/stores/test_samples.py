@@ -20,8 +20,8 @@ def sample(name: str, key: str = "k", number: int = 1, model: str = "m", data: b
 
 async def keep(store: Store, *samples: Sample, most: int = MOST) -> None:
     """Keep them, and wait until that is written: by somebody's commit, as it is with steps."""
-    for one in samples:
-        store.keep_sample(one, most)
+    for sample in samples:
+        store.keep_sample(sample, most)
     await written(store)
 
 
@@ -30,8 +30,8 @@ async def written(store: Store) -> None:
 
 
 async def found(store: Store, key: str = "k", *skip: str) -> str:
-    one = await store.find_sample(key, skip)
-    return "" if one is None else one.id
+    sample = await store.find_sample(key, skip)
+    return "" if sample is None else sample.id
 
 
 async def test_an_answer_is_found_by_its_question_by_whoever_opens_the_store(
@@ -84,7 +84,7 @@ async def test_an_answer_that_is_dropped_is_gone(store: Store) -> None:
     assert await found(store) == ""
 
 
-async def test_shares_tell_what_is_held_and_saved_by_model(store: Store) -> None:
+async def test_shares_show_what_is_held_and_saved_by_model(store: Store) -> None:
     assert await store.cache_shares() == []
     await keep(store, sample("a", data=b"12345"), sample("b", number=2), sample("c", "l", model="n"))
     one = await store.find_sample("k")
@@ -127,8 +127,8 @@ async def test_the_least_recently_used_answers_make_room(store: Store) -> None:
     await keep(store, *answers)
     store.use_sample(answers[0], 10_000)
     await keep(store, sample("one more", "z", 100, data=b"x" * 100), most=3000)
-    held = sum(share.entries for share in await store.cache_shares())
-    assert held == 27, "nine tenths of the limit"
+    entries = sum(share.entries for share in await store.cache_shares())
+    assert entries == 27, "nine tenths of the limit"
     assert await found(store, "k1") == "s1", "it was used last"
     assert await found(store, "k2") == ""
     assert await found(store, "z") == "one more"

@@ -16,9 +16,11 @@ from pathlib import Path
 import pytest
 
 import podium
+from podium.api.doctor import check_all
 from podium.engine.log import Store
 from podium.errors import FencedError, PodiumError, RunLockedError, StoreError, UsageError
-from podium.stores import open_store
+from podium.stores import OPENERS, open_store
+from podium.stores.maintenance import migrate_store
 from podium.stores.shared import borrow
 from tests.stores.children import ROOT
 from tests.stores.postgres import Server
@@ -149,17 +151,17 @@ async def test_one_whose_users_were_cancelled_while_it_was_opened_is_closed_too(
     await until(lambda: writers() > before)
     for user in users:
         user.cancel()
-    assert {type(found) for found in await asyncio.gather(*users, return_exceptions=True)} == {
+    assert {type(outcome) for outcome in await asyncio.gather(*users, return_exceptions=True)} == {
         asyncio.CancelledError
     }
     await until(lambda: writers() == before)
 
 
-async def test_who_cannot_open_a_store_is_told_why_and_the_next_one_tries_again(tmp_path: Path) -> None:
+async def test_who_cannot_open_a_store_is_reported_why_and_the_next_one_tries_again(tmp_path: Path) -> None:
     path = tmp_path / "podium.sqlite"
     path.write_text("this is no database, and longer than the header of one is " * 4)
-    told = await asyncio.gather(*(one_run(path) for _ in range(5)), return_exceptions=True)
-    assert {type(error) for error in told} == {StoreError}
+    outcomes = await asyncio.gather(*(one_run(path) for _ in range(5)), return_exceptions=True)
+    assert {type(error) for error in outcomes} == {StoreError}
     path.unlink()
     assert await one_run(path) in await runs_in(path)
     for wrong in ("mysql://x/y", "sqlite:///", tmp_path):
@@ -277,3 +279,18 @@ async def test_a_run_is_cancelled_through_the_store_that_its_driver_shares(url: 
     await started.wait()
     assert (await podium.cancel(handle.run_id, store=url)).status == "cancelled"
     assert (await handle.result()).status == "cancelled"
+
+
+async def test_a_store_of_another_kind_needs_only_its_opener(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def open_other(url: str) -> Store:
+        return await open_store(tmp_path / "other.sqlite")
+
+    monkeypatch.setitem(OPENERS, "other", open_other)
+    async with borrow("other://place") as store:
+        assert await store.list_runs() == []
+    checks = {check.name: check for check in await check_all("other://place")}
+    assert checks["store"].state == "ok"
+    assert checks.keys().isdisjoint({"privacy", "disk", "lock"})
+    assert await migrate_store("other://place") == (0, 0)

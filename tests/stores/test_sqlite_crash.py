@@ -22,6 +22,7 @@ def assert_whole(path: Path) -> None:
         assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", [1, 30])
 async def test_no_row_that_was_acknowledged_is_lost_to_a_kill(tmp_path: Path, group: int) -> None:
     path = tmp_path / "x.sqlite"
@@ -35,9 +36,9 @@ async def test_no_row_that_was_acknowledged_is_lost_to_a_kill(tmp_path: Path, gr
             seen += [int(line) for line in await writer.lines() if line]
             await writer.end()
         async with open_store(str(path)) as store:
-            found = await seqs_of(store)
-            assert found == list(range(1, len(found) + 1)), "no gaps"
-            assert found[-1] >= seen[-1]
+            seqs = await seqs_of(store)
+            assert seqs == list(range(1, len(seqs) + 1)), "no gaps"
+            assert seqs[-1] >= seen[-1]
             assert (await store.get(run_id(1))).holder == ""
     assert_whole(path)
 
@@ -75,8 +76,8 @@ async def test_a_run_is_its_drivers_until_the_driver_dies(tmp_path: Path) -> Non
         assert (await store.get(run_id(1))).status == "paused"
     async with open_store(url) as store:
         assert (await store.acquire(run_id(1))).epoch == 2
-        (left,) = os.listdir(f"{url}.locks")  # the dead one's file is gone
-        assert left.startswith(f"{os.getpid()}-")
+        (lock,) = os.listdir(f"{url}.locks")  # the dead one's file is gone
+        assert lock.startswith(f"{os.getpid()}-")
 
 
 async def test_a_run_is_free_once_its_driver_lets_go(tmp_path: Path) -> None:

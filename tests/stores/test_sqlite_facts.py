@@ -11,8 +11,10 @@ import pytest
 
 from podium.errors import StoreError
 from podium.stores import open_store
-from podium.stores.sqlite import facts as words
+from podium.stores.sql import run_now
+from podium.stores.sqlite import database
 from podium.stores.sqlite.connection import SCHEMA, connect, open_database
+from podium.stores.sqlite.database import SqliteQueries
 from tests.stores.samples import a_row, a_run, run_id
 from tests.stores.test_facts import TOLD, a_fact
 
@@ -31,16 +33,18 @@ async def test_a_store_from_before_learns_facts_and_keeps_its_runs(tmp_path: Pat
         assert len(await store.match_facts("p", ["green"])) == 1
 
 
-def test_a_missing_full_text_search_is_told_in_one_sentence(tmp_path: Path) -> None:
-    with closing(connect(tmp_path / "x.sqlite")) as db:
-        words.check(db)
+def test_a_missing_full_text_search_is_reported_in_one_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "x.sqlite"
+    with closing(connect(path)) as db:
+        queries = SqliteQueries(db, path)
+        run_now(database.check_full_text(queries))
         with pytest.raises(
             StoreError, match=rf"full-text search \(FTS9\), and the SQLite {sqlite3.sqlite_version}"
         ):
-            words.check(db, "fts9")
+            run_now(database.check_full_text(queries, "fts9"))
 
 
-async def test_reading_works_before_any_fact_was_told(tmp_path: Path) -> None:
+async def test_reading_works_before_any_fact_was_reported(tmp_path: Path) -> None:
     async with open_store(str(tmp_path / "x.sqlite")) as store:
         assert await store.match_facts("p", ["green"]) == []
         assert await store.list_projects() == []

@@ -66,8 +66,8 @@ async def test_a_store_is_named_by_url_or_path(tmp_path: Path, monkeypatch: pyte
 @pytest.mark.parametrize(
     ("url", "says"),
     [
-        ("mysql://localhost/podium", "does not know"),
-        ("sqlite://podium.db", "does not know"),
+        ("mysql://localhost/podium", "unknown scheme"),
+        ("sqlite://podium.db", "unknown scheme"),
         ("sqlite:///", "names no file"),
         ("sqlite:///:memory:", "names no file"),
         ("", "names no file"),
@@ -138,7 +138,7 @@ def next_version(folder: Path, script: str) -> Path:
     return folder
 
 
-async def test_runs_of_an_older_store_get_the_ceilings_that_their_logs_tell(tmp_path: Path) -> None:
+async def test_runs_of_an_older_store_get_the_ceilings_that_their_logs_show(tmp_path: Path) -> None:
     path, schema = tmp_path / "x.sqlite", tmp_path / "schema"
     schema.mkdir()
     for old in sorted(SCHEMA.glob("sqlite_*.sql"))[:4]:
@@ -150,8 +150,8 @@ async def test_runs_of_an_older_store_get_the_ceilings_that_their_logs_tell(tmp_
             db.execute("INSERT INTO event VALUES (?, 0, '', ?, ?)", (number << 32 | seq, kind, data))
         db.commit()
     async with open_store(str(path)) as store:
-        told = {run.run_id: run.budget for run in await store.list_runs()}
-    assert told == {**KNOWN, run_id(3): Budget()}
+        budgets = {run.run_id: run.budget for run in await store.list_runs()}
+    assert budgets == {**KNOWN, run_id(3): Budget()}
 
 
 async def test_an_older_store_is_migrated_and_keeps_everything(tmp_path: Path) -> None:
@@ -259,13 +259,13 @@ async def test_one_store_under_two_names_has_one_set_of_locks(tmp_path: Path) ->
 
 
 def open_files() -> set[str]:
-    found: set[str] = set()
+    files: set[str] = set()
     for fd in os.listdir("/proc/self/fd"):
         try:
-            found.add(f"{fd} {os.readlink(f'/proc/self/fd/{fd}')}")
+            files.add(f"{fd} {os.readlink(f'/proc/self/fd/{fd}')}")
         except FileNotFoundError:
             continue  # the listing's own
-    return found
+    return files
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open files can be counted only on Linux")

@@ -40,9 +40,9 @@ async def test_every_file_of_a_new_store_is_private(tmp_path: Path, umask: int) 
         lease = await driven(store)
         store.append(lease, (2, 1, "", "step.completed", b"{}"))
         await commit(store, lease)
-        found = modes(tmp_path)
-        (lock,) = [name for name in found if name.endswith(".lock")]
-        assert found == {
+        file_modes = modes(tmp_path)
+        (lock,) = [name for name in file_modes if name.endswith(".lock")]
+        assert file_modes == {
             "x.db": "0o600",
             "x.db-shm": "0o600",
             "x.db-wal": "0o600",
@@ -60,9 +60,9 @@ async def test_the_folder_of_the_default_store_is_private(
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     async with open_store(default_store()):
-        found = modes(tmp_path)
-    assert found["data"] == found["data/podium"] == "0o700"
-    assert found["data/podium/podium.sqlite"] == "0o600"
+        file_modes = modes(tmp_path)
+    assert file_modes["data"] == file_modes["data/podium"] == "0o700"
+    assert file_modes["data/podium/podium.sqlite"] == "0o600"
 
 
 async def test_a_store_that_is_shared_stays_shared(tmp_path: Path) -> None:
@@ -73,9 +73,9 @@ async def test_a_store_that_is_shared_stays_shared(tmp_path: Path) -> None:
     path.chmod(0o660)
     async with open_store(str(path)) as store:
         await driven(store)
-        found = modes(tmp_path)
-    assert found.pop("x.db.locks") == "0o770"
-    assert set(found.values()) == {"0o660"}
+        file_modes = modes(tmp_path)
+    assert file_modes.pop("x.db.locks") == "0o770"
+    assert set(file_modes.values()) == {"0o660"}
 
 
 async def privacy(path: Path) -> Check:
@@ -83,7 +83,7 @@ async def privacy(path: Path) -> Check:
     return found
 
 
-async def test_doctor_tells_of_a_store_that_others_may_read(tmp_path: Path) -> None:
+async def test_doctor_shows_of_a_store_that_others_may_read(tmp_path: Path) -> None:
     os.chmod(tmp_path, 0o755)
     path = tmp_path / "x.db"
     assert (await privacy(path)).state == "ok"

@@ -101,8 +101,8 @@ async def test_tails_of_many_runs_do_not_mix(store: Store, other: Store) -> None
                 append(store, lease, seq)
                 store.commit(lease)
         await asyncio.sleep(0)
-    found = await asyncio.gather(*following)
-    assert found == [list(range(1, 31 + number)) for number in range(1, 21) for _ in "ab"]
+    rows = await asyncio.gather(*following)
+    assert rows == [list(range(1, 31 + number)) for number in range(1, 21) for _ in "ab"]
 
 
 async def test_a_tail_sees_what_is_appended_from_outside(store: Store, other: Store) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
 
+from podium.engine.log import Store
 from podium.settings import McpServer
+from podium.stores import open_store
 
 PROGRAMS = Path(__file__).parent / "programs"
 SMALL = PROGRAMS / "mcp_server.py"
@@ -58,3 +60,9 @@ async def until(true: Callable[[], bool]) -> None:
     async with asyncio.timeout(60):
         while not true():  # noqa: ASYNC110 - it is outside this process
             await asyncio.sleep(0.02)
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[Store]:
+    async with open_store(str(tmp_path / "store.sqlite")) as opened:
+        yield opened

@@ -56,9 +56,9 @@ class Site:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            asked = await _read(reader)
-            self.asked.append(asked)
-            answer = self.pages.get(asked.path.partition("?")[0], Answer(b"Not here.", status=404))
+            request = await _read(reader)
+            self.asked.append(request)
+            answer = self.pages.get(request.path.partition("?")[0], Answer(b"Not here.", status=404))
             writer.write(_head(answer))
             writer.write(answer.body)
             await writer.drain()

@@ -74,7 +74,7 @@ def test_what_is_no_web_address_is_refused(url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "told"),
+    ("url", "written"),
     [
         ("HTTPS://Example.COM", "https://example.com/"),
         ("http://example.com:80/a?b=c#part", "http://example.com/a?b=c"),
@@ -83,8 +83,8 @@ def test_what_is_no_web_address_is_refused(url: str) -> None:
         ("http://[2606:4700:0::1]/", "http://[2606:4700::1]/"),
     ],
 )
-def test_a_web_address_is_written_in_one_way(url: str, told: str) -> None:
-    assert parse_url(url).url == told
+def test_a_web_address_is_written_in_one_way(url: str, written: str) -> None:
+    assert parse_url(url).url == written
 
 
 async def test_a_name_with_one_public_and_one_private_address_is_refused_before_any_connection() -> None:
@@ -99,12 +99,12 @@ async def test_a_name_with_one_public_and_one_private_address_is_refused_before_
 
 
 async def test_a_name_is_looked_up_once_and_the_checked_address_is_connected_to() -> None:
-    asked: list[str] = []
+    names: list[str] = []
     checked: list[str] = []
 
     async def rebinding(host: str, port: int) -> list[Address]:
-        asked.append(host)
-        return [ip_address("127.0.0.1" if len(asked) == 1 else "127.0.0.99")]
+        names.append(host)
+        return [ip_address("127.0.0.1" if len(names) == 1 else "127.0.0.99")]
 
     def allowed(address: Address, port: int) -> str:
         checked.append(str(address))
@@ -113,13 +113,13 @@ async def test_a_name_is_looked_up_once_and_the_checked_address_is_connected_to(
     async with serving(page=Answer(b"found")) as site:
         fetched = await Fetcher(allowed, rebinding).fetch(f"http://moving.example:{site.port}/page")
         assert fetched.text == "found"
-        assert (asked, checked) == (["moving.example"], ["127.0.0.1"])
+        assert (names, checked) == (["moving.example"], ["127.0.0.1"])
         assert site.asked[0].headers["host"] == f"moving.example:{site.port}"
         with pytest.raises(ToolError, match="it moved"):
             await Fetcher(allowed, rebinding).fetch(f"http://moving.example:{site.port}/page")
         assert len(site.asked) == 1
 
 
-async def test_a_name_that_does_not_exist_is_told() -> None:
-    with pytest.raises(ToolError, match=r"nowhere\.invalid could not be found"):
+async def test_a_name_that_does_not_exist_is_reported() -> None:
+    with pytest.raises(ToolError, match=r"nowhere\.invalid could not be resolved"):
         await resolve_name("nowhere.invalid", 80)

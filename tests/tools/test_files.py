@@ -50,9 +50,9 @@ def folder(tmp_path: Path) -> Path:
 async def use(folder: Path, name: str, **args: object) -> ToolResult:
     """What a tool gives inside the fence that the toolbox puts around it."""
     async with Toolbox(folder=folder) as tools:
-        given = await tools.call(name, args)
-    assert not given.ok or unfenced(given.text) != given.text, "what a file says is fenced"
-    return ToolResult(ok=given.ok, text=unfenced(given.text), error=given.error)
+        result = await tools.call(name, args)
+    assert not result.ok or unfenced(result.text) != result.text, "what a file says is fenced"
+    return ToolResult(ok=result.ok, text=unfenced(result.text), error=result.error)
 
 
 async def test_the_tools_are_three(folder: Path) -> None:
@@ -125,13 +125,13 @@ async def test_a_pattern_that_never_ends_is_ended(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("pattern", ["(", "[", "*", "(?P<x", "a{99999999999}"])
-async def test_a_wrong_pattern_is_told(folder: Path, pattern: str) -> None:
+async def test_a_wrong_pattern_is_reported(folder: Path, pattern: str) -> None:
     result = await use(folder, "search_files", text=pattern, regex=True)
     assert not result.ok
     assert "pattern" in result.error
 
 
-async def test_binary_large_and_empty_files_are_told(folder: Path) -> None:
+async def test_binary_large_and_empty_files_are_reported(folder: Path) -> None:
     assert "is a binary file of 9 bytes" in (await use(folder, "read_file", path="picture.png")).error
     (folder / "large.txt").write_bytes(b"x" * (MAX_FILE_BYTES + 1))
     assert "too large" in (await use(folder, "read_file", path="large.txt")).error
@@ -209,7 +209,7 @@ async def test_the_named_folder_itself_may_be_a_link(folder: Path, tmp_path: Pat
     assert (await use(tmp_path / "link", "read_file", path="a.md")).ok
 
 
-async def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
+async def test_a_folder_that_is_not_there_is_reported(tmp_path: Path) -> None:
     assert (await use(tmp_path / "nowhere", "list_files")).error == (
         "The folder cannot be opened: No such file or directory."
     )
@@ -218,6 +218,8 @@ async def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "args", [{}, {"path": 1.5}, {"path": None}, {"path": "a.md", "offset": -1}, {"path": "a.md", "wrong": 1}]
 )
-async def test_wrong_arguments_are_told_with_the_right_ones(folder: Path, args: dict[str, object]) -> None:
+async def test_wrong_arguments_are_reported_with_the_right_ones(
+    folder: Path, args: dict[str, object]
+) -> None:
     result = await use(folder, "read_file", **args)
     assert "It takes: path, offset, limit." in result.error

@@ -43,14 +43,14 @@ async def test_a_call_needs_no_list_before_it() -> None:
         assert body((await tools.call("small.echo", {"text": "hello"})).text) == "hello"
 
 
-async def test_only_allowed_tools_are_told_and_can_be_called() -> None:
+async def test_only_allowed_tools_are_reported_and_can_be_called() -> None:
     async with Toolbox(mcp={"small": small(tools=["echo"])}) as tools:
         assert [spec.name for spec in await tools.specs()] == ["small.echo"]
         result = await tools.call("small.refuse", {})
         assert result.error.startswith("There is no tool 'small.refuse'.")
 
 
-async def test_a_tool_that_fails_is_told() -> None:
+async def test_a_tool_that_fails_is_reported() -> None:
     async with Toolbox(mcp={"small": small()}) as tools:
         refused = (await tools.call("small.refuse", {})).error
         assert refused.startswith("BEGIN UNTRUSTED"), "a server's words may hold orders, also when it fails"
@@ -68,11 +68,13 @@ async def test_a_large_result_is_cut_inside_its_fence() -> None:
         assert result.text.splitlines()[-1].startswith("END UNTRUSTED")
 
 
-async def test_a_server_that_dies_during_a_call_is_told_and_connected_anew_by_the_next() -> None:
+async def test_a_server_that_dies_during_a_call_is_reported_and_connected_anew_by_the_next() -> None:
     async with Toolbox(mcp={"small": small()}) as tools:
         first = await pids_of(tools)
         crashed = await tools.call("small.crash", {})
-        assert crashed.error == "The MCP server small ended during the call. It said last: the roof fell in"
+        assert (
+            crashed.error == "The MCP server small ended during the call. Its last output: the roof fell in"
+        )
         second = await pids_of(tools)
         assert first[0] != second[0]
         await all_gone(first)
@@ -89,7 +91,7 @@ async def test_a_server_that_was_killed_between_calls_is_connected_anew(tmp_path
         assert len(log.read_text().split()) == 2
 
 
-async def test_servers_that_cannot_be_used_are_told_and_the_others_work() -> None:
+async def test_servers_that_cannot_be_used_are_reported_and_the_others_work() -> None:
     servers = {
         "good": small(),
         "gone": McpServer(command="no-such-program-here"),
@@ -102,19 +104,22 @@ async def test_servers_that_cannot_be_used_are_told_and_the_others_work() -> Non
     async with Toolbox(mcp=servers) as tools:
         specs = await tools.specs()
         assert {spec.name.partition(".")[0] for spec in specs} == {"good"}
-        told = {text.split()[3]: text.split(" ", 4)[4] for text in tools.troubles}
-        assert told["gone"] == "cannot be used: its command no-such-program-here is not installed."
-        assert told["dies"] == "could not be reached: Connection closed (it said: no luck with nothing)."
-        assert told["mute"] == "did not answer within 1 s."
-        assert told["unset"] == "cannot be used: the variable NO_SUCH_VARIABLE is not set."
-        assert told["closed"].startswith("could not be reached: ")
-        assert "/no/such/folder" in told["folder"]
-        assert len(told) == 6
-        assert (await tools.call("dies.echo", {"text": "x"})).error.endswith(told["dies"])
+        reasons = {text.split()[3]: text.split(" ", 4)[4] for text in tools.troubles}
+        assert reasons["gone"] == "cannot be used: its command no-such-program-here is not installed."
+        assert (
+            reasons["dies"]
+            == "could not be reached: Connection closed (its last output: no luck with nothing)."
+        )
+        assert reasons["mute"] == "did not answer within 1 s."
+        assert reasons["unset"] == "cannot be used: the variable NO_SUCH_VARIABLE is not set."
+        assert reasons["closed"].startswith("could not be reached: ")
+        assert "/no/such/folder" in reasons["folder"]
+        assert len(reasons) == 6
+        assert (await tools.call("dies.echo", {"text": "x"})).error.endswith(reasons["dies"])
         assert (await tools.call("good.echo", {"text": "x"})).ok
 
 
-async def test_a_tool_that_never_answers_is_told_and_others_go_on() -> None:
+async def test_a_tool_that_never_answers_is_reported_and_others_go_on() -> None:
     async with Toolbox(mcp={"small": small(timeout=3)}) as tools:
         await tools.specs()
         hanging, echoed = await asyncio.gather(
@@ -140,8 +145,17 @@ async def test_a_program_gets_a_small_environment_with_what_it_was_given() -> No
     assert seen.pop("MINE") == "<value-of-the-key>"
     assert seen.pop("PLAIN") == "x"
     assert set(seen) <= {
-        "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR",
-    }  # fmt: skip
+        "PATH",
+        "HOME",
+        "USER",
+        "LOGNAME",
+        "SHELL",
+        "LANG",
+        "LC_ALL",
+        "LC_CTYPE",
+        "TZ",
+        "TMPDIR",
+    }
 
 
 async def test_what_a_program_says_of_its_key_is_not_repeated() -> None:
@@ -152,7 +166,7 @@ async def test_what_a_program_says_of_its_key_is_not_repeated() -> None:
     finally:
         del os.environ["SMALL_TOKEN"]
     assert "value-of-the-token" not in tools.troubles[0]
-    assert "(it said: no luck with ${SMALL_TOKEN})" in tools.troubles[0]
+    assert "(its last output: no luck with ${SMALL_TOKEN})" in tools.troubles[0]
 
 
 async def test_opening_and_closing_starts_nothing(tmp_path: Path) -> None:

@@ -24,9 +24,13 @@ async def everything(way: str) -> AsyncGenerator[int]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     process = await asyncio.create_subprocess_exec(
-        program, way, env={**os.environ, "PORT": str(port)}, start_new_session=True,
-        stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
-    )  # fmt: skip
+        program,
+        way,
+        env={**os.environ, "PORT": str(port)},
+        start_new_session=True,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
     try:
         async with asyncio.timeout(60):
             while not await _listens(port):  # noqa: ASYNC110 - it is outside this process
@@ -60,7 +64,7 @@ async def test_a_server_that_runs_elsewhere_can_be_used(way: str, path: str, tra
             assert [body(result.text) for result in results] == [f"Echo: {n}" for n in range(8)]
 
 
-async def test_a_server_that_goes_away_is_told_and_used_again_when_it_is_back() -> None:
+async def test_a_server_that_goes_away_is_reported_and_used_again_when_it_is_back() -> None:
     async with everything("streamableHttp") as port:
         server = McpServer(url=f"http://localhost:{port}/mcp", timeout=20)
         tools = Toolbox(mcp={"all": server})
@@ -104,7 +108,7 @@ async def test_headers_are_filled_in_and_no_fault_repeats_them() -> None:
     ids=["html", "500", "object", "list", "broken", "stream", "endless", "redirect"],
 )
 @pytest.mark.parametrize("transport", ["http", "sse"])
-async def test_what_is_no_mcp_server_is_told(answer: Answer, transport: str) -> None:
+async def test_what_is_no_mcp_server_is_reported(answer: Answer, transport: str) -> None:
     async with serving(mcp=answer) as site:
         server = McpServer(url=f"{site.url}/mcp", transport=transport, timeout=2)  # type: ignore[arg-type]
         async with Toolbox(mcp={"far": server}) as tools:

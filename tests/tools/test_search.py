@@ -47,35 +47,35 @@ def said(data: Any, status: int = 200) -> Answer:
 async def test_tavily_is_asked_in_its_format() -> None:
     async with serving(search=said(TAVILY)) as site:
         assert await find(Tavily("tvly-key", site.url), "quiet harbours", 5) == HITS
-        asked = site.asked[0]
-        assert asked.line == "POST /search HTTP/1.1"
-        assert asked.headers["authorization"] == "Bearer tvly-key"
-        assert asked.headers["content-type"] == "application/json"
-        body = json.loads(asked.body)
+        request = site.asked[0]
+        assert request.line == "POST /search HTTP/1.1"
+        assert request.headers["authorization"] == "Bearer tvly-key"
+        assert request.headers["content-type"] == "application/json"
+        body = json.loads(request.body)
         assert (body["query"], body["max_results"]) == ("quiet harbours", 5)
 
 
 async def test_brave_is_asked_in_its_format() -> None:
     async with serving(**{"res/v1/web/search": said(BRAVE)}) as site:
         assert await find(Brave("brave-key", site.url), "quiet harbours & bays", 5) == HITS
-        asked = site.asked[0]
-        assert asked.line == "GET /res/v1/web/search?q=quiet+harbours+%26+bays&count=5 HTTP/1.1"
-        assert asked.headers["x-subscription-token"] == "brave-key"
+        request = site.asked[0]
+        assert request.line == "GET /res/v1/web/search?q=quiet+harbours+%26+bays&count=5 HTTP/1.1"
+        assert request.headers["x-subscription-token"] == "brave-key"
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "message"),
     [
         (said({"detail": "no"}, 401), "Tavily refused the key"),
-        (said({"detail": "no"}, 429), "Tavily was asked too often"),
+        (said({"detail": "no"}, 429), "Tavily refused too many requests"),
         (said({}, 500), "Tavily answered 500"),
-        (Answer(b"<html>", "text/html"), "Tavily gave an answer that is not JSON"),
-        (said([1]), "Tavily gave an answer that is not JSON"),
+        (Answer(b"<html>", "text/html"), "Tavily sent a response that is not JSON"),
+        (said([1]), "Tavily sent a response that is not JSON"),
     ],
 )
-async def test_a_fault_of_an_engine_is_told_without_its_key(answer: Answer, told: str) -> None:
+async def test_a_fault_of_an_engine_is_reported_without_its_key(answer: Answer, message: str) -> None:
     async with serving(search=answer) as site:
-        with pytest.raises(ToolError, match=told) as caught:
+        with pytest.raises(ToolError, match=message) as caught:
             await find(Tavily("tvly-secret", site.url), "x")
         assert "tvly-secret" not in str(caught.value)
 
@@ -88,7 +88,7 @@ async def test_results_of_another_shape_are_left_out(data: Any) -> None:
         assert await find(Tavily("k", site.url), "x") == []
 
 
-async def test_an_engine_that_is_slow_or_gone_is_told() -> None:
+async def test_an_engine_that_is_slow_or_gone_is_reported() -> None:
     async with serving(search=Answer(endless=b" ", pause=0.01)) as site:
         with pytest.raises(ToolError, match=r"Web search \(Tavily\) took longer than 0\.2 s"):
             await find(Tavily("k", site.url), "x", seconds=0.2)

@@ -39,8 +39,12 @@ async def test_web_and_folder_stand_side_by_side(tmp_path: Path) -> None:
         fetcher = Fetcher(lambda address, port: "")
         async with Toolbox(web=True, folder=tmp_path, fetcher=fetcher) as tools:
             assert sorted(spec.name for spec in await tools.specs()) == [
-                "fetch_url", "list_files", "read_file", "search_files", "search_web",
-            ]  # fmt: skip
+                "fetch_url",
+                "list_files",
+                "read_file",
+                "search_files",
+                "search_web",
+            ]
             assert "words" in (await tools.call("fetch_url", {"url": f"{site.url}/a"})).text
             assert (await tools.call("fetch_ur", {})).error.endswith("Did you mean 'fetch_url'?")
 
@@ -126,7 +130,7 @@ def test_a_toolbox_loads_nothing_heavy_until_it_is_used() -> None:
     assert done.stdout == "[]\n", done.stderr
 
 
-async def test_a_missing_extra_is_told_by_its_name(tmp_path: Path) -> None:
+async def test_a_missing_extra_is_reported_by_its_name(tmp_path: Path) -> None:
     code = (
         "import asyncio, sys\n"
         "for name in ('mcp', 'httpcore2', 'ddgs', 'trafilatura'): sys.modules[name] = None\n"

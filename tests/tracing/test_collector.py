@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from podium.tracing.collector import Collector
+from podium.tracing.export import Collector
 from podium.tracing.span import Span
 from tests.tracing.receiver import Receiver
 
@@ -19,16 +19,16 @@ def spans(number: int) -> list[Span]:
     ]
 
 
-def test_what_does_not_fit_is_counted_and_told_once(
+def test_what_does_not_fit_is_counted_and_reported_once(
     collector: Receiver, caplog: pytest.LogCaptureFixture
 ) -> None:
     collector.hang = threading.Event()
     out = Collector(f"{collector.url}/v1/traces", room=10)
     with caplog.at_level(logging.WARNING, "podium.tracing"):
         out.put(spans(25))
-        out.tell()
+        out.report_lost()
         out.put(spans(25))
-        out.tell()
+        out.report_lost()
     assert out.lost >= 15
     assert len(caplog.records) == 1
     assert "15 of 15 spans did not reach the collector" in caplog.text

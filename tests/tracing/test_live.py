@@ -9,7 +9,7 @@ from typing import Any
 import podium
 from podium.engine.log import Store
 from podium.settings import OtelOptions, OwnPrice, ProviderOptions, Settings
-from podium.tracing.collector import collector_at
+from podium.tracing.export import collector_at
 from podium.tracing.span import trace_id_of
 from tests.models.wire.answers import Refuse, Say
 from tests.models.wire.server import Wire, serving
@@ -64,11 +64,11 @@ async def test_run_branches_steps_and_calls_are_spans_of_one_trace(store: Store,
 
 async def test_content_stays_at_home_unless_it_is_asked_for(store: Store, collector: Receiver) -> None:
     await run(sides, store, settings(collector), model=answer)
-    told = b"".join(collector.bodies)
-    assert not any(word in told for word in (b"secret reply", b"Draft a", b"Be brief", b"the sea"))
+    shown = b"".join(collector.bodies)
+    assert not any(word in shown for word in (b"secret reply", b"Draft a", b"Be brief", b"the sea"))
 
 
-async def test_content_is_told_as_the_conventions_write_it(store: Store, collector: Receiver) -> None:
+async def test_content_is_reported_as_the_conventions_write_it(store: Store, collector: Receiver) -> None:
     await run(sides, store, settings(collector, content=True), model=answer)
     call = collector.all("chat answer")[0].attributes
     assert call["gen_ai.system_instructions"] == (
@@ -107,10 +107,10 @@ async def test_keys_are_cut_out_of_content(store: Store, collector: Receiver, mo
         return f"{call.prompt} {KEY}"
 
     await run(leaky, store, settings(collector, content=True), model=echo)
-    told = b"".join(collector.bodies)
-    assert b"[redacted]" in told
-    assert KEY.encode() not in told
-    assert b"sk-abcdefgh" not in told
+    shown = b"".join(collector.bodies)
+    assert b"[redacted]" in shown
+    assert KEY.encode() not in shown
+    assert b"sk-abcdefgh" not in shown
 
 
 def hosted(collector: Receiver, wire: Wire, **more: Any) -> Settings:
@@ -182,7 +182,7 @@ async def test_a_cancelled_run_closes_what_was_under_way(store: Store, collector
     assert (root.failed, root.attributes["podium.run.status"]) == (False, "cancelled")
 
 
-async def test_a_fork_tells_only_its_own_work_and_links_to_its_source(
+async def test_a_fork_shows_only_its_own_work_and_links_to_its_source(
     store: Store, collector: Receiver
 ) -> None:
     @podium.workflow

@@ -77,7 +77,7 @@ def test_both_lives_of_a_killed_run_are_one_trace(podium: Shell, collector: Rece
     assert "run.resumed" in root.events
 
 
-def test_a_collector_that_is_not_there_is_told_once_and_changes_nothing(podium: Shell) -> None:
+def test_a_collector_that_is_not_there_is_reported_once_and_changes_nothing(podium: Shell) -> None:
     said = podium("run", f"{FLOWS}:chain", "a pier", "--json", OTEL_EXPORTER_OTLP_ENDPOINT=NOBODY)
     assert said.json["status"] == "completed"
     assert said.err.count("did not reach the collector at http://127.0.0.1:9/v1/traces") == 1
@@ -133,27 +133,27 @@ def test_a_run_that_is_not_over_has_a_trace_so_far(podium: Shell, collector: Rec
     ("words", "code", "said"),
     [
         (("--otlp", "localhost:4318"), 2, "is not an http address"),
-        (("--otlp", NOBODY, "-o", "x.json"), 2, "exclude each other"),
-        (("--otlp", NOBODY), 1, "did not take the trace: Connection refused"),
+        (("--otlp", NOBODY, "-o", "x.json"), 2, "cannot be combined"),
+        (("--otlp", NOBODY), 1, "did not accept the trace: Connection refused"),
         (("-o", "/proc/nothing/x.json"), 2, "cannot be written"),
     ],
 )
 def test_mistakes_are_one_sentence(podium: Shell, words: tuple[str, ...], code: int, said: str) -> None:
     podium.run("say", "hello")
-    told = podium("trace", "last", *words, code=code)
-    assert said in told.err
-    assert "Traceback" not in told.err
+    shown = podium("trace", "last", *words, code=code)
+    assert said in shown.err
+    assert "Traceback" not in shown.err
 
 
 def test_a_wrong_endpoint_in_the_settings_starts_nothing(podium: Shell) -> None:
     (podium.folder / "podium.toml").write_text('[otel]\nendpoint = "localhost"\n')
-    told = podium("run", f"{FLOWS}:say", "hello", code=2)
-    assert "must be an http address" in told.err
+    shown = podium("run", f"{FLOWS}:say", "hello", code=2)
+    assert "must be an http address" in shown.err
     assert podium("runs", "--json", PODIUM_OTEL="false").json == {"runs": []}
 
 
-def test_a_collector_that_refuses_is_told_with_its_answer(podium: Shell, collector: Receiver) -> None:
+def test_a_collector_that_refuses_is_reported_with_its_answer(podium: Shell, collector: Receiver) -> None:
     collector.status = 401
     podium.run("say", "hello")
-    told = podium("trace", "last", "--otlp", collector.url, code=1)
-    assert "HTTP 401" in told.err
+    shown = podium("trace", "last", "--otlp", collector.url, code=1)
+    assert "HTTP 401" in shown.err

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import Locator, Page
+from playwright.async_api import Locator, Page, expect
 
 from tests.server.serving import Served
 
@@ -16,12 +16,21 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 BUILT = ROOT / "src" / "podium" / "server" / "ui" / "index.html"
 AXE = ROOT / "ui" / "node_modules" / "axe-core" / "axe.min.js"
 LEVELS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
-VIOLATIONS = """async levels => {
-    const found = await axe.run(document, {runOnly: levels, resultTypes: ["violations"]})
+VIOLATIONS = """async rules => {
+    const found = await axe.run(document, {runOnly: rules, resultTypes: ["violations"]})
     return found.violations
 }"""
 """All rules are tried; of what passed nothing is sent over, which would be the markup of the whole page."""
-PATIENCE_MS = 60_000
+PATIENCE_MS = 150_000
+expect.set_options(timeout=PATIENCE_MS)
+SETTLED = """() => {
+    const main = document.querySelector("main")
+    const filled = (list, line) => !main.querySelector(list) || main.querySelector(line)
+    return main?.firstElementChild && !document.querySelector(".bones")
+        && filled(".activity", ".activity .line") && filled(".transcript", ".event, .message")
+        && filled(".canvas", ".box")
+}"""
+"""Nothing is loading any more, and no list or graph is still empty."""
 
 needs_ui = pytest.mark.skipif(
     CHROMIUM is None or not BUILT.exists() or not AXE.exists(),
@@ -59,6 +68,10 @@ class Visitor:
         await self.page.goto(f"{self.server.base}{path}")
         await self.page.locator("main h1").first.wait_for()
 
+    async def settle(self) -> None:
+        """Wait until the screen shows its data: what is read from the page at once needs this."""
+        await self.page.wait_for_function(SETTLED)
+
     async def see(self, found: Locator) -> None:
         await found.first.wait_for()
 
@@ -69,11 +82,12 @@ class Visitor:
     def run_id(self) -> str:
         return self.page.url.rpartition("/runs/")[2].partition("?")[0].partition("#")[0]
 
-    async def flaws(self) -> list[str]:
+    async def flaws(self, rules: list[str] = LEVELS) -> list[str]:
         """What axe finds on the page. Nodes of a graph can be zoomed to any size, and stand in the table
         below it as well, which is what the rule about the size of targets asks for."""
-        await self.page.evaluate(AXE.read_text("utf-8"))
-        found: list[Any] = await self.page.evaluate(VIOLATIONS, LEVELS)
+        if not await self.page.evaluate("'axe' in window"):
+            await self.page.evaluate(AXE.read_text("utf-8"))
+        found: list[Any] = await self.page.evaluate(VIOLATIONS, rules)
         return [
             f"{one['id']}: {node['html'][:200]}"
             for one in found

@@ -49,11 +49,10 @@ async def look(visitor: Visitor, path: str, *, full: bool = True) -> None:
     """Open a screen with everything that can be unfolded, and look whether anything ran in any frame."""
     page = visitor.page
     await page.goto(f"{visitor.server.base}{path}")
-    await page.locator("main > *").first.wait_for()
-    await page.locator(".bones").first.wait_for(state="detached")
+    await visitor.settle()
     await page.evaluate(OPEN_ALL)
     if full:
-        assert await page.evaluate(SHOWN), f"{path} shows nothing of it: this checks nothing"
+        await page.wait_for_function(SHOWN)  # a page that shows nothing of it would check nothing
     await nothing_ran(visitor, path)
 
 
@@ -63,6 +62,7 @@ async def nothing_ran(visitor: Visitor, path: str) -> None:
     assert await visitor.page.locator(GROWN).count() == 0, path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workflow", WISHES)
 async def test_nothing_in_the_log_of_a_run_is_more_than_text(visitor: Visitor, workflow: str) -> None:
     asked: list[str] = []
@@ -89,13 +89,17 @@ async def look_at_steps(visitor: Visitor, run_id: str) -> None:
     page = visitor.page
     await page.goto(f"{visitor.server.base}/runs/{run_id}?tab=timeline")
     await page.locator(".bar").first.wait_for()
+    await visitor.settle()
     for number in range(min(3, await page.locator(".bar").count())):
         await page.locator(".bar").nth(number).click()
+        await page.wait_for_url("**step=**")
+        await visitor.settle()
         await page.evaluate(OPEN_ALL)
         await nothing_ran(visitor, f"step {number} of {run_id}")
     if await page.get_by_role("button", name="Fork from here").count():
         await page.get_by_role("button", name="Fork from here").click()
         await page.get_by_role("dialog").wait_for()
+        await visitor.settle()
         await nothing_ran(visitor, f"the fork of {run_id}")
 
 
@@ -122,6 +126,7 @@ async def test_facts_and_what_a_run_asks_are_text(visitor: Visitor) -> None:
     await look(visitor, "/brain")
     await visitor.page.get_by_role("button", name="Correct").first.click()
     await visitor.page.get_by_role("dialog").wait_for()
+    await visitor.settle()
     await nothing_ran(visitor, "a fact")
 
 

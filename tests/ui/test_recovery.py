@@ -46,6 +46,16 @@ class House:
     def again(self) -> None:
         self.process, self.served = self.start()
 
+    def waiting_run(self) -> str:
+        """Start a run that waits until `end_run` creates a file."""
+        with self.served.client() as client:
+            run_id = started(client, flow("waits"), str(self.folder / "gate"))
+            until(client, run_id, "running")
+        return run_id
+
+    def end_run(self) -> None:
+        (self.folder / "gate").touch()
+
 
 @pytest.fixture
 def house(tmp_path: Path) -> Generator[House]:
@@ -64,20 +74,20 @@ async def guest(browser: Browser, house: House) -> AsyncGenerator[Visitor]:
     assert visitor.errors == []
 
 
-async def test_a_page_outlives_its_server_and_shows_the_whole_run(
-    house: House, guest: Visitor, tmp_path: Path
-) -> None:
-    page, gate = guest.page, tmp_path / "gate"
-    with house.served.client() as client:
-        run_id = started(client, flow("waits"), str(gate))
-        until(client, run_id, "running")
+async def _restart(house: House, guest: Visitor) -> None:
+    """Kill the server under an open page, let the run end, and start the server again."""
+    house.kill()
+    await guest.see(guest.page.get_by_text("Reconnecting… nothing is lost"))
+    house.end_run()
+    house.again()
+
+
+async def test_a_page_outlives_its_server_and_shows_the_whole_run(house: House, guest: Visitor) -> None:
+    page, run_id = guest.page, house.waiting_run()
     await guest.go(f"/runs/{run_id}?tab=transcript")
     await guest.see(page.locator(".event", has_text="first"))
     loads = guest.loads
-    house.kill()
-    await guest.see(page.get_by_text("Reconnecting… nothing is lost"))
-    gate.touch()
-    house.again()
+    await _restart(house, guest)
     await guest.see(guest.status("completed"))
     await page.get_by_text("Reconnecting…").wait_for(state="detached")
     with house.served.client() as client:
@@ -85,6 +95,16 @@ async def test_a_page_outlives_its_server_and_shows_the_whole_run(
         log = client.get(f"/api/runs/{run_id}/events").json()["events"]
     assert guest.loads == loads, "it came back by itself"
     await expect(page.locator(".event .num:first-child")).to_have_text([str(one["seq"]) for one in log])
+
+
+async def test_a_graph_is_whole_again_after_its_server_came_back(house: House, guest: Visitor) -> None:
+    """The patches meanwhile are lost: a new connection begins with a complete view."""
+    page, run_id = guest.page, house.waiting_run()
+    await guest.go(f"/runs/{run_id}?tab=graph")
+    await guest.see(page.locator(".box.running", has_text="second"))
+    await _restart(house, guest)
+    await guest.see(page.locator(".box.completed", has_text="second"))
+    await guest.see(guest.status("completed"))
 
 
 async def test_a_run_of_another_process_shows_up_in_the_list_and_live(

@@ -2,57 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
-import pytest
+from playwright.async_api import expect
 
-from tests.server.serving import done, flow, started, until
-from tests.ui.browsing import ROOT, Visitor, needs_ui
+from tests.server.serving import done, events_of, flow, started, until
+from tests.ui.browsing import Visitor, needs_ui
 
 pytestmark = needs_ui
 
-CORPUS = ROOT / "tests" / "workflows" / "research" / "example"
 SCENE = "Create a dramatic opening scene where two rivals meet on a night train"
-
-
-@pytest.mark.parametrize(
-    ("workflow", "picture", "option", "wish"),
-    [
-        ("tree", ".box", "", SCENE),
-        ("studio", ".dept", "", SCENE),
-        ("council", ".idea", "", SCENE),
-        ("research", ".strip", "Corpus", "How are batteries changing the electricity grid?"),
-        ("build", ".checklist", "Workspace", "Write a function that adds two numbers"),
-    ],
-)
-async def test_a_run_of_each_workflow_is_started_from_its_form_and_shown(
-    visitor: Visitor, workflow: str, picture: str, option: str, wish: str, tmp_path: Path
-) -> None:
-    page, folders = visitor.page, {"Corpus": CORPUS, "Workspace": tmp_path / "project"}
-    folders["Workspace"].mkdir()
-    (folders["Workspace"] / "README.md").write_text("# A project\n")
-    await visitor.go(f"/new?workflow={workflow}")
-    await page.get_by_label("What should be done?").fill(wish)
-    await page.get_by_label("Model", exact=True).fill("rehearsal")
-    await page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
-    if option:
-        await page.get_by_label(option, exact=True).fill(str(folders[option]))
-    await page.get_by_role("button", name="Start", exact=True).click()
-    await visitor.see(visitor.status("completed"))
-    report = page.frame_locator("iframe.report")
-    await visitor.see(report.get_by_text("Rehearsal."))
-    await page.get_by_role("link", name="graph").click()
-    await visitor.see(page.locator(picture))
-    assert await page.locator(".astable").count() == 1
-    for tab, sign in (
-        ("timeline", ".bar"),
-        ("transcript", ".event"),
-        ("budget", ".meters"),
-        ("artifacts", ".pick"),
-    ):
-        tabs = page.get_by_role("navigation", name="Parts of the run")
-        await tabs.get_by_role("link", name=tab).click()
-        await visitor.see(page.locator(sign))
 
 
 async def test_a_form_says_what_is_wrong_before_anything_is_started(visitor: Visitor) -> None:
@@ -64,6 +24,44 @@ async def test_a_form_says_what_is_wrong_before_anything_is_started(visitor: Vis
     await visitor.see(page.get_by_text("At most 5."))
     with visitor.server.client() as client:
         assert client.get("/api/runs").json()["runs"] == []
+
+
+async def test_the_activity_shows_the_lines_of_the_terminal(visitor: Visitor) -> None:
+    """The words come with the events: the browser has none of its own."""
+    page = visitor.page
+    with visitor.server.client() as client:
+        run_id = started(client, "studio", SCENE)
+        done(client, run_id)
+        lines = [
+            event["line"]["text"]
+            for event in events_of(client, run_id)
+            if event["line"]["weight"] != "trace" or event["type"].startswith("run.")
+        ]
+    await visitor.go(f"/runs/{run_id}")
+    await expect(page.locator(".activity .line .words")).to_have_text(lines)
+    await visitor.see(page.locator(".activity .line.result .words", has_text="routed to"))
+
+
+async def test_scores_of_a_rehearsal_are_marked_as_made_up(visitor: Visitor) -> None:
+    page = visitor.page
+    with visitor.server.client() as client:
+        run_id = started(client, "studio", SCENE)
+        done(client, run_id)
+    await visitor.go(f"/runs/{run_id}?tab=graph")
+    await visitor.see(page.locator(".facts").get_by_text("(made up)"))
+    await visitor.see(page.get_by_text("Made up in a rehearsal"))
+
+
+async def test_a_workflow_that_the_ui_does_not_know_is_drawn_by_its_steps(visitor: Visitor) -> None:
+    page = visitor.page
+    with visitor.server.client() as client:
+        run_id = started(client, flow("quick"), "the deep sea")
+        done(client, run_id)
+    await visitor.go(f"/runs/{run_id}?tab=graph")
+    await visitor.see(page.locator(".box.completed", has_text="write"))
+    await visitor.see(page.locator(".glyph", has_text="quick"))
+    await page.get_by_text("As a table").click()
+    await visitor.see(page.get_by_role("button", name="write", exact=True))
 
 
 async def test_steps_appear_while_a_run_goes_on(visitor: Visitor, tmp_path: Path) -> None:
@@ -87,13 +85,13 @@ async def test_a_run_that_asks_is_answered_where_it_is_seen(visitor: Visitor) ->
     await page.get_by_label("the route").check()
     await page.get_by_role("button", name="Start", exact=True).click()
     await visitor.see(visitor.status("needs you"))
-    assert "needs you" in await page.title()
+    await expect(page).to_have_title(re.compile("needs you"))
     run_id = visitor.run_id
     await visitor.go("/?needs=you")
     await page.locator(f"a[href='/runs/{run_id}']").click()
     await page.get_by_role("button", name="Approve").click()
     await visitor.see(visitor.status("completed"))
-    assert await page.get_by_role("button", name="Approve").count() == 0
+    await expect(page.get_by_role("button", name="Approve")).to_have_count(0)
 
 
 async def test_a_run_is_forked_at_a_step_with_another_reply(visitor: Visitor) -> None:
@@ -125,7 +123,7 @@ async def test_a_run_is_cancelled_only_when_it_is_said_twice(visitor: Visitor, t
         until(client, run_id, "cancelled")
 
 
-async def test_a_lost_stream_is_told_and_taken_up_again(visitor: Visitor, tmp_path: Path) -> None:
+async def test_a_lost_stream_is_reported_and_taken_up_again(visitor: Visitor, tmp_path: Path) -> None:
     page, gate = visitor.page, tmp_path / "gate"
     with visitor.server.client() as client:
         run_id = started(client, flow("waits"), str(gate))

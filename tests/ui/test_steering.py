@@ -58,7 +58,7 @@ async def test_the_list_shows_cost_against_budget_and_keeps_its_filters_in_the_a
     await expect(rows).to_have_count(1)
     await expect(page.get_by_label("Search runs")).to_have_value("loud")
     await page.get_by_label("Status").select_option("failed")
-    await visitor.see(page.get_by_text("No run fits."))
+    await visitor.see(page.get_by_text("No runs match these filters."))
 
 
 async def test_facts_are_reviewed_and_corrected_and_keep_their_history(visitor: Visitor) -> None:
@@ -97,11 +97,11 @@ async def test_the_team_page_shows_how_everybody_did(visitor: Visitor) -> None:
     await expect(plot.locator("td").nth(2)).to_have_text("1")
 
 
-async def test_settings_tell_what_the_server_runs_with_and_keep_the_theme(visitor: Visitor) -> None:
+async def test_settings_show_what_the_server_runs_with_and_keep_the_theme(visitor: Visitor) -> None:
     page = visitor.page
     await visitor.go("/settings")
-    for told in ("The only user of this server", "set OPENAI_API_KEY", "at most 20 at once", "bubblewrap"):
-        await visitor.see(page.get_by_text(told))
+    for shown in ("The only user of this server", "set OPENAI_API_KEY", "at most 20 at once", "bubblewrap"):
+        await visitor.see(page.get_by_text(shown))
     assert visitor.server.token not in await page.content()
     await page.get_by_label("Dark", exact=True).check()
     await page.reload()
@@ -126,7 +126,7 @@ async def test_a_run_of_two_thousand_nodes_is_drawn_chosen_from_and_followed(vis
             with suppress(PlaywrightTimeoutError):
                 await heading.filter(has_text="4-part").first.wait_for(timeout=5_000)
                 break
-        await visitor.see(page.get_by_role("heading", name="4-part"))
+        await visitor.see(heading.filter(has_text="4-part"))
         for number, (path, kind, data) in enumerate(events_of("root/900-late", "root"), len(rows) + 1):
             store.append(lease, Row(number, rows[-1].time_us + number, path, kind, msgspec.json.encode(data)))
         store.commit(lease)

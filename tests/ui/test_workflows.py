@@ -5,7 +5,7 @@ The model is the rehearsal, held back until the test lets it go: so what appears
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -24,10 +24,11 @@ import podium
 from podium.models.rehearsal import Rehearsal
 
 
-async def patient(call: podium.Call) -> str:
+async def patient(call: podium.Call) -> object:
     while not Path({gate!r}).exists():
         await asyncio.sleep(0.01)
-    return (await Rehearsal().complete(call)).text
+    reply = await Rehearsal().complete(call)
+    return list(reply.tool_calls) or reply.text
 """
 
 
@@ -53,17 +54,26 @@ CASES = (
 )  # fmt: skip
 
 
+SIGNS = {"timeline": ".bar", "transcript": ".event, .message", "budget": ".meters", "artifacts": ".pick"}
+"""What each further tab of a finished run shows."""
+
+
 @pytest.fixture
 def gate(tmp_path: Path) -> Path:
     (tmp_path / "patient.py").write_text(MODEL.format(gate=str(tmp_path / "gate")))
     return tmp_path / "gate"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.workflow)
 async def test_a_run_is_started_watched_approved_read_and_forked(
     visitor: Visitor, case: Case, gate: Path, tmp_path: Path
 ) -> None:
     page = visitor.page
+    if case.workflow == "build":
+        (tmp_path / "project").mkdir()
+        (tmp_path / "project" / "README.md").write_text("# A project\n")
+        case = replace(case, options={"Workspace": str(tmp_path / "project")})
     await fill_in(visitor, case, f"python:{tmp_path / 'patient.py'}:patient")
     await visitor.see(visitor.status("running"))
     first, loads = visitor.run_id, visitor.loads
@@ -73,6 +83,11 @@ async def test_a_run_is_started_watched_approved_read_and_forked(
     gate.touch()  # noqa: ASYNC240 - it is tiny
     await approve_until_done(visitor)
     await visitor.see(shown.nth(case.before))
+    await expect(page.locator(".astable")).to_have_count(1)
+    tabs = page.get_by_role("navigation", name="Parts of the run")
+    for tab, sign in SIGNS.items():
+        await tabs.get_by_role("link", name=tab).click()
+        await visitor.see(page.locator(sign))
     await page.get_by_role("link", name="overview").click()
     await visitor.see(page.frame_locator("iframe.report").locator("h1"))
     await fork(visitor)

@@ -58,9 +58,9 @@ class Markup(HTMLParser):
         return [value for name, value in self.attributes if name in names]
 
 
-def browse(page: Path, size: str, *, fragment: str = "") -> str:
+def browse(page: Path, *, fragment: str = "") -> str:
     """The page's DOM after a real browser has opened it."""
-    flags = [f"--window-size={size}", "--virtual-time-budget=2000", "--dump-dom"]
+    flags = ["--window-size=1280,1000", "--virtual-time-budget=2000", "--dump-dom"]
     return _chromium(page, *flags, fragment=fragment).decode("utf-8", "replace")
 
 

@@ -87,14 +87,14 @@ class Scripted:
         return [call for call in self.calls if call.task == task]
 
 
-async def told(store: Store, run_id: str, namespace: str) -> list[tuple[str, dict[str, Any]]]:
+async def events_of(store: Store, run_id: str, namespace: str) -> list[tuple[str, dict[str, Any]]]:
     """A workflow's own events of a run, in order, without the namespace."""
     prefix = f"{namespace}."
     rows = await store.read(run_id)
     return [(row.type.removeprefix(prefix), decode(row.data)) for row in rows if row.type.startswith(prefix)]
 
 
-class Told:
+class RunEvents:
     """A workflow's own events of a run, in order, to be asked about."""
 
     namespace: ClassVar[str]
@@ -104,7 +104,7 @@ class Told:
 
     @classmethod
     async def of(cls, store: Store, run_id: str) -> Self:
-        return cls(await told(store, run_id, cls.namespace))
+        return cls(await events_of(store, run_id, cls.namespace))
 
     def of_type(self, kind: str, **fields: Any) -> list[dict[str, Any]]:
         return [

@@ -1,35 +1,37 @@
-"""`run.ask`: one step that asks an agent and validates the reply.
+"""`run.ask` and `run.thread`.
 
-Repairs happen inside the step: `Exchange` decides which call comes next, `ModelCaller` makes it. The log
-keeps the prompt once, in `model.asked`, and each reply once: as the step's result, or in `model.repaired` or
-`model.continued`.
+An ask without tools is one step, see `model_step`; an ask with tools or of a thread is a loop of turns, see
+`loop`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
-from typing import Any, TypeVar, overload
-
-from msgspec.structs import replace
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, TypeVar, cast, overload
 
 from podium.agents.agent import Agent
-from podium.agents.attempts import AGAIN, Check, Exchange
+from podium.agents.attempts import Check
 from podium.agents.cache_session import CacheSession
-from podium.agents.caller import ModelCaller, redacted
+from podium.agents.conversation import Conversation, OnTool, Thread
+from podium.agents.files import File, attached
+from podium.agents.loop import AgentLoop
+from podium.agents.model_step import AgentData, ModelStep
 from podium.agents.models import Models
 from podium.agents.overrides import Overrides
 from podium.agents.prompts import Question, Template
+from podium.agents.tools import Tool, ToolSet, equip, is_tool_set
 from podium.engine.core import Core
-from podium.engine.effect import BLOB_BYTES, Effect
+from podium.engine.redaction import redact_text
 from podium.engine.run import Run as EngineRun
-from podium.errors import BudgetExhaustedError, ModelFailedError
-from podium.models.events import ModelAsked
-from podium.models.model import Call, Model, OnDelta, Reply
-from podium.models.repair import ParsedReply, find
+from podium.errors import PromptError, StepFailedError
 from podium.settings import Settings
 
 T = TypeVar("T")
+
+MAX_PARALLEL_TOOLS = 16
+"""Most tool calls of a run at a time."""
 
 CUT_MARK = "*[… the reply was cut off here]*"
 """Appended to a text that is incomplete."""
@@ -53,9 +55,13 @@ class Run(EngineRun):
         super().__init__(run_id, workflow, request, options, config, core)
         self.models = models or Models()
         self._overrides = overrides or Overrides()
-        self._taking = CacheSession(self.models.settings.cache_size) if config.get("cache") else None
-        self._systems: dict[int, tuple[Agent, str]] = {}
-        self._names: dict[int, tuple[Agent, list[str]]] = {}
+        self.cache = CacheSession(self.models.settings.cache_size) if config.get("cache") else None
+        """The run's use of the cache; `None` if it was started without it."""
+        self._agents: dict[int, AgentData] = {}
+        self._tools: dict[int, tuple[Agent, dict[str, Tool]]] = {}
+        self._tool_slots: dict[str, asyncio.Semaphore] = {}
+        self._tool_names: set[str] = set()
+        """Names of all tools that agents had so far; `--approve tool:NAME` refers to them."""
         self._asked: set[str] = set()
         """Names and roles of all agents that were asked so far."""
         self._roles: set[str] = set()
@@ -69,29 +75,68 @@ class Run(EngineRun):
 
     @overload
     async def ask(
-        self, agent: Agent, task: str, /, *, returns: type[T], prompt: Template | str | None = None,
-        key: str | None = None, check: Callable[[T], str] | None = None, timeout: float | None = None,
+        self,
+        agent: Agent,
+        task: str,
+        /,
+        *,
+        returns: type[T],
+        prompt: Template | str | None = None,
+        key: str | None = None,
+        check: Callable[[T], str] | None = None,
+        timeout: float | None = None,
+        attach: Sequence[File] = (),
+        on_tool: OnTool | None = None,
         **variables: Any,
-    ) -> T: ...  # fmt: skip
+    ) -> T: ...
 
     @overload
     async def ask(
-        self, agent: Agent, task: str, /, *, returns: Any, prompt: Template | str | None = None,
-        key: str | None = None, check: Check | None = None, timeout: float | None = None,
+        self,
+        agent: Agent,
+        task: str,
+        /,
+        *,
+        returns: Any,
+        prompt: Template | str | None = None,
+        key: str | None = None,
+        check: Check | None = None,
+        timeout: float | None = None,
+        attach: Sequence[File] = (),
+        on_tool: OnTool | None = None,
         **variables: Any,
-    ) -> Any: ...  # fmt: skip
+    ) -> Any: ...
 
     @overload
     async def ask(
-        self, agent: Agent, task: str, /, *, prompt: Template | str | None = None, key: str | None = None,
-        timeout: float | None = None, **variables: Any,
-    ) -> str: ...  # fmt: skip
+        self,
+        agent: Agent,
+        task: str,
+        /,
+        *,
+        prompt: Template | str | None = None,
+        key: str | None = None,
+        timeout: float | None = None,
+        attach: Sequence[File] = (),
+        on_tool: OnTool | None = None,
+        **variables: Any,
+    ) -> str: ...
 
     async def ask(
-        self, agent: Agent, task: str, /, *, prompt: Template | str | None = None, returns: Any = str,
-        key: str | None = None, check: Check | None = None, timeout: float | None = None,
+        self,
+        agent: Agent,
+        task: str,
+        /,
+        *,
+        prompt: Template | str | None = None,
+        returns: Any = str,
+        key: str | None = None,
+        check: Check | None = None,
+        timeout: float | None = None,
+        attach: Sequence[File] = (),
+        on_tool: OnTool | None = None,
         **variables: Any,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         """Ask an agent: `await run.ask(critic, "grade", prompt=prompts["grade"], returns=Grade, text=text)`.
 
         `returns=str` returns the reply's text; any other type returns data of that type. A reply that does
@@ -99,23 +144,87 @@ class Run(EngineRun):
         error message (for rules that a type cannot express). The step is named after the task and runs again
         when the agent, the prompt, the variables or the type change. `timeout` is for the whole step, repairs
         and waits included; when it passes, the step fails with `StepTimeoutError`.
+
+        An agent with tools may call them, turn by turn, before it answers; `timeout` is for all turns, and
+        `on_tool` is called before and after each call. The files of `attach` are sent with the prompt.
         """
         question = Question.of(agent, task, prompt, variables, returns)
-        if isinstance(question.prompt, Template):
-            question = replace(question, prompt=self.prompt_for(question.prompt))
-        self._asked |= {agent.name, agent.role}
-        self._roles.add(agent.role or agent.name)
-        return await self.perform(
-            task,
-            _Asking(self, question, self._taking, check),
-            inputs=question.fingerprinted(),
-            key=key,
-            returns=returns,
-            kind="ask",
-            about=question.about(self.names_for(agent)[0]),
-            by_fingerprint=True,
-            timeout=timeout,
-        )
+        if self._overrides.hashes and isinstance(question.prompt, Template):
+            question.prompt = self.prompt_for(question.prompt)
+        if agent.tools or attach:
+            return await self.talk(Conversation(), question, key, check, timeout, attach, on_tool)
+        known = self.agent_data(agent)
+        try:
+            return await self.perform(
+                task,
+                ModelStep(self, question, known, check),
+                inputs=question.fingerprinted(),
+                key=key,
+                returns=returns,
+                kind="ask",
+                about=question.about(known.models[0]),
+                by_fingerprint=True,
+                timeout=timeout,
+            )
+        except StepFailedError as error:
+            if error.error_type != PromptError.__name__:
+                raise
+            # Not a failed step for the workflow, which would try the same prompt again.
+            raise PromptError(error.message, hint=_hint_of(error)) from error
+
+    def thread(self, agent: Agent, name: str = "thread") -> Thread:
+        """Return a conversation with an agent: each `await thread.ask(…)` continues it."""
+        return Thread(self, agent, name)
+
+    async def talk(
+        self,
+        conversation: Conversation,
+        question: Question,
+        key: str | None,
+        check: Check | None,
+        timeout: float | None,
+        attach: Sequence[File],
+        on_tool: OnTool | None = None,
+    ) -> Any:
+        """Ask in a conversation: turn by turn, until the agent answers."""
+        path = self._core.enter().take(question.task, key)
+        tools = await self._tools_of(question.agent, path)
+        files = await attached(self, path, attach) if attach else ()
+        inputs = [question.fingerprinted(), [tool.definition for tool in tools.values()]]
+        conversation.ask(question.render(), files, inputs)
+        loop = AgentLoop(self, path, question, tools, conversation, on_tool)
+        return await loop.answer(check, timeout)
+
+    @property
+    def core(self) -> Core:
+        return self._core
+
+    async def _tools_of(self, agent: Agent, path: str) -> dict[str, Tool]:
+        """Return the tools for an ask of an agent. Tool sets are asked for theirs each time."""
+        if any(map(is_tool_set, agent.tools)):
+            tools: list[Any] = []
+            for item in agent.tools:
+                tools += await cast("ToolSet", item).tools(self, agent, path) if is_tool_set(item) else [item]
+            return self._offered(equip(tools))
+        known = self._tools.get(id(agent))
+        if known is None or known[0] is not agent:
+            known = self._tools[id(agent)] = agent, self._offered(equip(agent.tools))
+        return known[1]
+
+    def _offered(self, tools: dict[str, Tool]) -> dict[str, Tool]:
+        self._tool_names |= tools.keys()
+        return tools
+
+    def tool_slot(self, tool: Tool) -> AbstractAsyncContextManager[None]:
+        """Wait until a tool may run: within the run's limit and within its own, if it has one."""
+        run = self._slots_of("", MAX_PARALLEL_TOOLS)
+        return _both(self._slots_of(tool.name, tool.max_parallel), run) if tool.max_parallel else run
+
+    def _slots_of(self, name: str, most: int) -> asyncio.Semaphore:
+        slots = self._tool_slots.get(name)
+        if slots is None:
+            slots = self._tool_slots[name] = asyncio.Semaphore(most)
+        return slots
 
     def prompt_for(self, template: Template) -> Template:
         """Return the effective prompt for a shipped one: a project or a user may override it."""
@@ -127,25 +236,27 @@ class Run(EngineRun):
         text = text.strip()
         return f"{text}\n\n{CUT_MARK}" if text and self.cut_off else text
 
-    def system_of(self, agent: Agent, effect: Effect) -> str:
-        """Return the redacted system prompt, cached per agent."""
-        known = self._systems.get(id(agent))
-        if known is None or known[0] is not agent:
-            known = self._systems[id(agent)] = agent, redacted(effect, agent.system)
-        return known[1]
-
-    def names_for(self, agent: Agent) -> list[str]:
-        """Return the models for an agent, in order of preference."""
-        known = self._names.get(id(agent))
-        if known is None or known[0] is not agent:
-            known = self._names[id(agent)] = agent, self.models.names_for(agent, self.config)
-        return known[1]
+    def agent_data(self, agent: Agent) -> AgentData:
+        """Return what the run knows of an agent: computed once."""
+        known = self._agents.get(id(agent))
+        if known is None or known.agent is not agent:
+            system = redact_text(agent.system, self._core.journal.redact)
+            known = AgentData(agent, self.models.names_for(agent, self.config), system)
+            self._agents[id(agent)] = known
+            self._asked |= {agent.name, agent.role}
+            self._roles.add(agent.role or agent.name)
+        return known
 
     def returned(self) -> None:
-        """Warn when `--model-for` names a role that was never asked. Not when a budget stopped the run,
-        because the agent may be asked after a resume."""
+        """Warn when `--model-for` names a role that was never asked, or `--approve` a tool that no agent had.
+        Not when a budget stopped the run, because the agent may be asked after a resume."""
         if self._core.exhausted is not None:
             return
+        gates: Sequence[str] = self.config.get("approve", ())
+        for name in [gate.removeprefix("tool:") for gate in gates if gate.startswith("tool:")]:
+            if name not in self._tool_names:
+                known = ", ".join(sorted(self._tool_names)) or "none"
+                self.warn(f"--approve tool:{name}: no agent has a tool {name}. Tools of this run: {known}.")
         chosen: Mapping[str, str] = self.config.get("model_for") or {}
         for name in chosen:
             if name not in self._asked:
@@ -153,105 +264,12 @@ class Run(EngineRun):
                 self.warn(f"--model-for {name}: no agent has the role {name}. Asked in this run: {known}.")
 
 
-class _Asking:
-    """The effect of an ask; runs only if the log does not hold the result."""
-
-    __slots__ = ("_check", "_question", "_run", "_taking")
-
-    def __init__(
-        self, run: Run, question: Question, taking: CacheSession | None, check: Check | None
-    ) -> None:
-        self._run = run
-        self._question = question
-        self._taking = taking
-        self._check = check
-
-    async def __call__(self, effect: Effect) -> Any:
-        edited: Mapping[str, str] = self._run.config.get("overrides", {}).get(effect.path, {})
-        progress, agent = effect.progress(), self._question.agent
-        calling = ModelCaller(effect, self._run.models, self._names(edited), agent, self._taking, progress)
-        prompt = redacted(effect, edited.get("prompt") or self._question.render())
-        exchange = Exchange(
-            effect, calling.limit(self._call(effect, prompt)), self._question.returns, self._check
-        )
-        effect.emit_clean(_asked(effect, exchange.call, calling.model))
-        if progress:
-            await exchange.restore(progress)
-        while True:
-            try:
-                reply = await self._answer(effect, calling, exchange)
-            except BudgetExhaustedError:
-                if (text := exchange.close()) is None:
-                    raise
-                return text
-            calling.log_call()
-            answer = exchange.take(reply, calling.model.name)
-            if answer is not AGAIN:
-                calling.keep(reply)
-                return answer
-
-    async def _answer(self, effect: Effect, calling: ModelCaller, exchange: Exchange) -> Reply:
-        """Return the reply to the next call, when it is this ask's turn to process it."""
-        while True:
-            call = exchange.call
-            try:
-                reply = await calling.answer(call, partial(self._deltas, effect, call), self._fits)
-            except ModelFailedError as error:
-                if error.details.get("fault") != "rejected" or not exchange.lower_limit():
-                    raise
-                continue
-            try:
-                if (turn := effect.core.turns.take(urgent=True)) is not None:
-                    await turn
-            except BaseException:
-                calling.log_call()  # a paid call is counted even if the ask was cancelled
-                raise
-            return reply
-
-    def _fits(self, text: str) -> bool:
-        """Return whether a cached text is still valid, since the type's own checks may have changed."""
-        return self._question.returns is str or isinstance(find(text, self._question.returns), ParsedReply)
-
-    def _names(self, edited: Mapping[str, str]) -> list[str]:
-        if edited.get("model"):
-            return [edited["model"]]
-        return self._run.names_for(self._question.agent)
-
-    def _call(self, effect: Effect, prompt: str) -> Call:
-        run, question, agent = self._run, self._question, self._question.agent
-        return Call(
-            run_id=run.id,
-            workflow=run.workflow,
-            path=effect.path,
-            agent=agent.name,
-            role=agent.role,
-            task=question.task,
-            system=run.system_of(agent, effect),
-            prompt=prompt,
-            schema=question.schema,
-            temperature=agent.temperature,
-            max_tokens=agent.max_tokens,
-            timeout=agent.timeout,
-        )
-
-    def _deltas(self, effect: Effect, call: Call) -> OnDelta | None:
-        """Return a callback that publishes pieces of the reply; None if there are no viewers, the usual
-        case."""
-        if not effect.core.viewers:
-            return None
-        offset = 0
-
-        def publish(text: str) -> None:
-            nonlocal offset
-            self._run.publish_delta(call.path, call.attempt, offset, text)
-            offset += len(text)
-
-        return publish
+@asynccontextmanager
+async def _both(own: asyncio.Semaphore, run: asyncio.Semaphore) -> AsyncGenerator[None]:
+    async with own, run:
+        yield
 
 
-def _asked(effect: Effect, call: Call, model: Model) -> ModelAsked:
-    """Return the event for the log; a long prompt becomes a blob, so that events stay small."""
-    data = call.prompt.encode("utf-8", "replace")
-    if len(data) <= BLOB_BYTES:
-        return ModelAsked(system=call.system, prompt=call.prompt, model=model.name)
-    return ModelAsked(system=call.system, blob=effect.core.journal.put_blob(data), model=model.name)
+def _hint_of(error: StepFailedError) -> str:
+    """Return the hint of a failed step, or that of the exception behind it."""
+    return error.hint or str(getattr(error.__cause__, "hint", ""))

@@ -1,4 +1,4 @@
-"""The sequence of calls of one ask, after replies that did not fit or were cut off.
+"""The sequence of calls of one ask or of one turn, after replies that did not fit or were cut off.
 
 Every reply that was paid for is logged in full before the next call is made, so a resumed run continues after
 the last one.
@@ -9,23 +9,28 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 
 from podium.agents.caller import redacted
+from podium.engine.codec import encode
 from podium.engine.effect import BLOB_BYTES, DecodedResult, Effect
 from podium.engine.events import EventData
 from podium.errors import InvalidReplyError
 from podium.models.events import ModelContinued, ModelRepaired
+from podium.models.messages import Turn, user
 from podium.models.model import Call, Reply
+from podium.models.prompted_tools import NO_MORE_TOOLS
 from podium.models.repair import (
     MAX_REPAIRS,
     Mismatch,
-    continue_prompt,
-    cut_prompt,
+    continue_note,
+    cut_note,
     find,
     join,
-    repair_prompt,
-    shorter_prompt,
+    repair_note,
+    shorter_note,
+    with_correction,
 )
 
 Check = Callable[[Any], str]
@@ -54,6 +59,11 @@ ENDED_EARLY = (
 """Advice for replies that are cut off. A run shows each once."""
 
 
+MALFORMED = "Your last reply held a tool call that could not be read. Call the tool again, in the right form."
+EMPTY = "Your last reply was empty. Call a tool, or give your answer."
+"""Corrections that are sent as they are."""
+
+
 class Cut(NamedTuple):
     """The point where a reply was cut off."""
 
@@ -63,10 +73,8 @@ class Cut(NamedTuple):
     """Tokens after which the server ended the reply, if that was before the limit; else 0."""
 
     @classmethod
-    def of(cls, reply: Reply, limit: int) -> Cut | None:
-        """Return where a reply was cut off, or None if it is complete."""
-        if reply.finish != "length":
-            return None
+    def of(cls, reply: Reply, limit: int) -> Cut:
+        """Return where a reply was cut off."""
         used = reply.usage.output_tokens if reply.usage is not None else 0
         return cls(limit, used if 0 < used < limit * _EARLY else 0)
 
@@ -112,13 +120,13 @@ class Exchange:
     def take(self, reply: Reply, model: str) -> Any:
         """Return the result in a reply; or log why there is none, prepare the next call and return `AGAIN`.
         Raises `InvalidReplyError` when no call is left."""
-        cut = Cut.of(reply, self.call.max_tokens)
+        cut = Cut.of(reply, self.call.max_tokens) if reply.finish == "length" else None
         if self._returns is str:
             return self._take_text(reply.text, cut, model)
-        found = find(reply.text, self._returns, whole=cut is None, check=self._check)
-        if not isinstance(found, Mismatch):
-            return DecodedResult(found.data, found.value)
-        return self._again(reply.text, found.error, cut, model)
+        parsed = find(reply.text, self._returns, whole=cut is None, check=self._check)
+        if not isinstance(parsed, Mismatch):
+            return DecodedResult(parsed.data, parsed.value)
+        return self._again(reply.text, parsed.error, cut, model)
 
     def lower_limit(self) -> bool:
         """Return to the agent's own limit, if a larger one was refused; return whether it was changed."""
@@ -129,18 +137,18 @@ class Exchange:
 
     def _take_text(self, text: str, cut: Cut | None, model: str) -> Any:
         if cut is None:
-            return join(self._text, text)
+            return join(self._text, text) if self._text else text
         if not text.strip() and not self._text:  # all tokens were spent on thinking
             return self._again(text, "", cut, model)
         self._cut = cut
         if self._continued < MAX_CONTINUATIONS:
-            raw, blob = self._kept(text)
+            raw, blob = self._text_or_blob(text)
             self._effect.emit(ModelContinued(attempt=self.call.attempt, raw=raw, blob=blob))
             self._continue(text)
             return AGAIN
         return self._end_cut(join(self._text, text), cut)
 
-    def close(self) -> str | None:
+    def close(self) -> Any:
         """Return an incomplete text, if the budget allows no continuation and the step is a closing step,
         where a part is better than nothing. Otherwise return None."""
         if self._cut is None or not self._text or not self._effect.branch.closing:
@@ -161,12 +169,12 @@ class Exchange:
             raise self._invalid(raw, error, cut, model)
         limit = self.call.max_tokens
         allowed = 0 if cut is None else limit if cut.early else limit * 2
-        kept, blob = self._kept(raw)
+        text, blob = self._text_or_blob(raw)
         self._effect.emit(
             ModelRepaired(
                 attempt=self.call.attempt,
                 error=error,
-                raw=kept,
+                raw=text,
                 blob=blob,
                 cut=cut is not None,
                 max_tokens=allowed,
@@ -180,23 +188,33 @@ class Exchange:
         """Ask again and say what is wrong. After a reply that was cut off, ask with a larger limit; or for
         fewer tokens, if the limit is not what cut it off."""
         if cut is None:
-            prompt = repair_prompt(self._first.prompt, raw, error)
+            correction = self._correction(raw, error)
         elif cut.early:
-            prompt = shorter_prompt(self._first.prompt, cut.early)
+            correction = shorter_note(cut.early)
         else:
-            prompt = cut_prompt(self._first.prompt, cut.limit, allowed)
-        self._next(prompt, allowed or self.call.max_tokens)
+            correction = cut_note(cut.limit, allowed)
+        self._next(correction, allowed or self.call.max_tokens)
+
+    def _correction(self, raw: str, error: str) -> str:
+        return repair_note(raw, error)
 
     def _continue(self, text: str) -> None:
         self._text = join(self._text, text)
         self._continued += 1
-        self._next(continue_prompt(self._first.prompt, self._text), self.call.max_tokens)
+        self._next(continue_note(self._text), self.call.max_tokens)
 
-    def _next(self, prompt: str, max_tokens: int) -> None:
-        prompt = redacted(self._effect, prompt)
-        self.call = replace(self.call, prompt=prompt, attempt=self.call.attempt + 1, max_tokens=max_tokens)
+    def _next(self, correction: str, max_tokens: int) -> None:
+        """Prepare the next call: the first prompt with a correction, or the conversation with one more
+        message."""
+        first, correction = self._first, redacted(self._effect, correction)
+        changes: dict[str, Any] = {"attempt": self.call.attempt + 1, "max_tokens": max_tokens}
+        if first.messages:
+            changes["messages"], changes["size"] = (*first.messages, user(correction)), 0
+        else:
+            changes["prompt"] = with_correction(first.prompt, correction)
+        self.call = replace(self.call, **changes)
 
-    def _kept(self, raw: str) -> tuple[str, str]:
+    def _text_or_blob(self, raw: str) -> tuple[str, str]:
         """Return a reply as the log keeps it: its text, or the hash of a blob if it is long."""
         data = redacted(self._effect, raw).encode("utf-8", "replace")
         if len(data) <= BLOB_BYTES:
@@ -209,17 +227,57 @@ class Exchange:
         return (await self._effect.core.journal.store.get_blob(blob)).decode("utf-8", "replace")
 
     def _invalid(self, raw: str, error: str, cut: Cut | None, model: str) -> InvalidReplyError:
-        said = f"the reply did not fit after {MAX_REPAIRS} repairs: {error}"
+        reason = f"the reply did not fit after {MAX_REPAIRS} repairs: {error}"
         if cut is not None:
             how = "in fewer tokens" if cut.early else "with a larger limit"
-            said = f"{error}, also when it was asked for {how}"
+            reason = f"{error}, also when it was asked for {how}"
             self._effect.core.note(cut.advice)
         return InvalidReplyError(
             self.call.path,
             "InvalidReplyError",
-            said,
+            reason,
             raw=raw[:_RAW_IN_ERROR],
             model=model,
             attempts=self.call.attempt,
             **({"cut": True, "hint": cut.advice} if cut is not None else {}),
         )
+
+
+class TurnExchange(Exchange):
+    """The calls of one turn. A reply with tool calls ends it; any other is an answer like that of an ask
+    without tools."""
+
+    def take(self, reply: Reply, model: str) -> Any:
+        calls = reply.tool_calls
+        if calls and reply.finish != "length" and not self.call.must_answer:
+            turn = Turn(text=reply.text, calls=calls, native=reply.native, **_said(reply, model))
+            return DecodedResult(encode(turn), turn)
+        if calls and reply.finish == "length":  # a call may be incomplete, so none is executed
+            reply = replace(reply, tool_calls=(), text="")
+        elif calls and not reply.text.strip():
+            return self._again(encode(calls).decode(), NO_MORE_TOOLS, None, model)
+        elif self.call.tools and reply.finish == "error":
+            return self._again(reply.text, MALFORMED, None, model)
+        elif self.call.tools and not reply.text.strip() and reply.finish != "length":
+            return self._again("", NO_MORE_TOOLS if self.call.must_answer else EMPTY, None, model)
+        answer = super().take(reply, model)
+        if answer is AGAIN:
+            return AGAIN
+        data = answer.data if isinstance(answer, DecodedResult) else encode(answer)
+        turn = Turn(answer=msgspec.Raw(data), **_said(reply, model))
+        return DecodedResult(encode(turn), turn)
+
+    def _correction(self, raw: str, error: str) -> str:
+        return error if error in (NO_MORE_TOOLS, MALFORMED, EMPTY) else super()._correction(raw, error)
+
+    def close(self) -> Any:
+        text = super().close()
+        if text is None:
+            return None
+        turn = Turn(answer=msgspec.Raw(encode(text)))
+        return DecodedResult(encode(turn), turn)
+
+
+def _said(reply: Reply, model: str) -> dict[str, Any]:
+    used = reply.usage
+    return {"model": model, "tokens": used.input_tokens + used.output_tokens if used else 0}

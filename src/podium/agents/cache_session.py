@@ -20,8 +20,8 @@ from podium.models import cache
 from podium.models.events import ModelCached, ModelKept, ModelUncached
 from podium.models.model import Call, Model, Reply
 
-Fits = Callable[[str], bool]
-"""Returns whether a text is a valid reply for the wanted type."""
+Fits = Callable[[Reply], bool]
+"""Returns whether a reply is valid for the wanted type."""
 
 
 class Place(NamedTuple):
@@ -62,12 +62,12 @@ class CacheSession:
         async with self._turn:
             try:
                 await self._remember(effect)
-                found = await self._next(effect, key, model, fits)
+                sample = await self._next(effect, key, model, fits)
             except StoreError as error:  # a cache that cannot be read counts as empty
                 effect.emit(ModelUncached(model=model.name, reason=error.message))
                 return None
-            if found is not None:
-                return self._served(effect, model, call, *found)
+            if sample is not None:
+                return self._served(effect, model, call, *sample)
             self._asked[key] = self._asked.get(key, 0) + 1
             return Place(key, self._asked[key])
 
@@ -102,7 +102,7 @@ class CacheSession:
             if sample is None:
                 return None
             reply = cache.read(sample.data)
-            if reply is not None and fits(reply.text):
+            if reply is not None and fits(reply):
                 return sample, reply
             why = "it is damaged" if reply is None else "it does not fit what is wanted"
             effect.emit(ModelUncached(model=model.name, reason=f"a cached answer was removed: {why}"))
@@ -118,11 +118,15 @@ class CacheSession:
         effect.core.saved += sample.charge
         effect.emit(
             ModelCached(
-                model=model.name, attempt=call.attempt, key=sample.key, sample=sample.id,
-                number=sample.number, age_s=round(max(0, now_us - sample.made_us) / 1e6, 1),
+                model=model.name,
+                attempt=call.attempt,
+                key=sample.key,
+                sample=sample.id,
+                number=sample.number,
+                age_s=round(max(0, now_us - sample.made_us) / 1e6, 1),
                 saved=sample.charge,
             )
-        )  # fmt: skip
+        )
         return reply
 
     def _note(self, key: str, sample: str, path: str) -> None:
@@ -137,8 +141,8 @@ class CacheSession:
         rows = await journal.store.read(journal.lease.run_id, types=(ModelCached.type, ModelKept.type))
         for row in rows:
             if row.seq <= before:
-                taken = msgspec.json.decode(row.data, type=_Taken)
-                if taken.sample not in self._by_key.get(taken.key, {}):
-                    self._note(taken.key, taken.sample, row.path)
-                    self._asked[taken.key] = self._asked.get(taken.key, 0) + 1
+                event = msgspec.json.decode(row.data, type=_Taken)
+                if event.sample not in self._by_key.get(event.key, {}):
+                    self._note(event.key, event.sample, row.path)
+                    self._asked[event.key] = self._asked.get(event.key, 0) + 1
         self._remembered = True

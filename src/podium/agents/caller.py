@@ -10,15 +10,16 @@ import asyncio
 import random
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any
+
+import msgspec
 
 from podium.agents.agent import Agent
 from podium.agents.cache_session import CacheSession, Fits, Place
-from podium.agents.models import Models, limited, within
-from podium.engine.budget import problem_with
+from podium.agents.models import Models, within
 from podium.engine.effect import CallAttempt, Effect
 from podium.engine.events import Charge, EventData
-from podium.engine.failure import describe, is_close, running_task, unawaited
+from podium.engine.failure import describe, is_close, unawaited
 from podium.engine.redaction import redact_text
 from podium.engine.steps import Retry
 from podium.errors import (
@@ -51,7 +52,7 @@ MOST_TEXT = 100_000_000
 async def complete(model: Model, call: Call, on_delta: OnDelta | None) -> Reply:
     """Call a model once. Exceptions that must not leave a call (an exit, a stray cancellation) and invalid
     replies become `ModelFailedError`; cancellation from outside and Ctrl-C pass."""
-    task = running_task()
+    task = asyncio.current_task()
     try:
         reply = await model.complete(call, on_delta)
     except (Exception, KeyboardInterrupt, RunInterrupted):
@@ -77,7 +78,7 @@ def _wrong_with(reply: Any) -> str:
         return f"a Reply whose text is {type(text).__name__}, not a string"
     if len(text) > MOST_TEXT:
         return f"{len(text):,} characters; at most {MOST_TEXT:,} are accepted"
-    for name in ("model", "finish", "mode"):
+    for name in ("model", "finish", "mode", "tools"):
         if not isinstance(getattr(reply, name), str):
             return f"a Reply whose `{name}` is not a string"
     usage: Any = reply.usage
@@ -86,21 +87,16 @@ def _wrong_with(reply: Any) -> str:
     return ""
 
 
-class CallAccounting:
+class CallAccounting(msgspec.Struct, eq=False):
     """Accounting of one call in flight. Exactly one of its methods is called."""
 
-    __slots__ = ("_attempt", "_began", "_call", "_effect", "_model", "_nth", "_worst")
-
-    def __init__(
-        self, effect: Effect, attempt: CallAttempt, model: Model, call: Call, worst: Charge, nth: int
-    ) -> None:
-        self._effect = effect
-        self._attempt = attempt
-        self._model = model
-        self._call = call
-        self._worst = worst
-        self._nth = nth
-        self._began = time.perf_counter()
+    _effect: Effect
+    _attempt: CallAttempt
+    _model: Model
+    _call: Call
+    _worst: Charge
+    _nth: int
+    _began: float = msgspec.field(default_factory=time.perf_counter)
 
     def answered(self, reply: Reply) -> ModelAttempted:
         """Settle a call that was answered. The caller logs the returned event together with its processing of
@@ -115,6 +111,7 @@ class CallAccounting:
             model=reply.model or self._model.name,
             finish=reply.finish,
             mode=reply.mode,
+            tools=reply.tools,
             cache_read_tokens=used.cache_read_tokens if used else 0,
             cache_write_tokens=used.cache_write_tokens if used else 0,
         )
@@ -128,30 +125,31 @@ class CallAccounting:
             estimated=fault.billed,
             error=redacted(self._effect, str(fault)),
             mode=fault.mode,
+            tools=fault.tools,
             retry_in_s=round(retry_in_s, 3),
         )
 
     def failed(self, error: Exception) -> ModelFailedError:
         """Settle a call for any other exception of the model, and return the error."""
         if isinstance(error, StepFailedError):
-            kind, said = error.error_type, error.reason
+            kind, reason = error.error_type, error.reason
         else:
-            kind, said = type(error).__name__, describe(error)
-        said = redacted(self._effect, said)
-        self._settle(Charge(calls=1), ok=False, error=said)
+            kind, reason = type(error).__name__, describe(error)
+        reason = redacted(self._effect, reason)
+        self._settle(Charge(calls=1), ok=False, error=reason)
         return ModelFailedError(
-            self._call.path, kind, said, model=self._model.name, attempt=self._call.attempt
+            self._call.path, kind, reason, model=self._model.name, attempt=self._call.attempt
         )
 
     def timed_out(self, seconds: float) -> StepTimeoutError:
         """Settle a call that timed out with its worst case, since it may have been answered and billed."""
-        said = f"{self._model.name} gave no answer within {seconds:g} s. {MORE_TIME}"
-        self._settle(self._worst, estimated=True, ok=False, error=said)
+        reason = f"{self._model.name} gave no answer within {seconds:g} s. {MORE_TIME}"
+        self._settle(self._worst, estimated=True, ok=False, error=reason)
         return StepTimeoutError(
-            self._call.path, "TimeoutError", said, model=self._model.name, attempt=self._call.attempt
+            self._call.path, "TimeoutError", reason, model=self._model.name, attempt=self._call.attempt
         )
 
-    def _settle(self, spent: Charge, *, model: str = "", log: bool = True, **told: Any) -> ModelAttempted:
+    def _settle(self, spent: Charge, *, model: str = "", log: bool = True, **fields: Any) -> ModelAttempted:
         event = ModelAttempted(
             attempt=self._call.attempt,
             model=model or self._model.name,
@@ -161,9 +159,11 @@ class CallAccounting:
             timeout_s=self._call.timeout,
             max_tokens=self._call.max_tokens,
             charge=spent,
-            **told,
+            **fields,
         )
-        self._attempt.settle(event, log=log)
+        self._attempt.settle(spent)
+        if log:
+            self._effect.emit(event)
         return event
 
 
@@ -188,12 +188,11 @@ class ModelCaller:
         models: Models,
         names: list[str],
         agent: Agent,
-        taking: CacheSession | None = None,
-        progress: Sequence[EventData] = (),
+        cache: CacheSession | None,
+        progress: Sequence[EventData],
     ) -> None:
         self._effect = effect
-        self._taking = taking
-        """The run's use of the cache; `None` if it was started without it."""
+        self._cache = cache
         self._place: Place | None = None
         """The place of the last reply in the cache."""
         self._models = models
@@ -203,7 +202,9 @@ class ModelCaller:
         """The call of the reply that was returned last; see `log_call`."""
         self._failed_before: ModelAttempted | None = None
         """The last failed attempt before a resume; the next attempt continues its count."""
-        self._restore(progress)
+        self._fell_back = False
+        if progress:
+            self._restore(progress)
         self.model = self._open()
         """The current model."""
 
@@ -222,74 +223,67 @@ class ModelCaller:
         if event is not None and not self._effect.core.journal.closed:
             self._effect.emit(event)
 
-    def limit(self, call: Call) -> Call:
-        """Return the call with the limits of the agent and the current model."""
-        return limited(call, self._agent, self.model, self._models.settings, self._effect.run.config)
-
     async def answer(self, call: Call, deltas: Deltas, fits: Fits) -> Reply:
         """Return the reply of the first model that answers, or a cached one that `fits`. The cache is checked
         before anything is reserved: a cached reply needs no budget and no slot."""
         while True:
             call = within(call, self.model)
-            found = await self._taking.take(self._effect, self.model, call, fits) if self._taking else None
-            if isinstance(found, Reply):
+            if self._fell_back and call.counted[1]:  # another model counts its tokens differently
+                call = msgspec.structs.replace(call, counted=(0, 0))
+            cached = await self._cache.take(self._effect, self.model, call, fits) if self._cache else None
+            if isinstance(cached, Reply):
                 self._place = None
-                return found
-            self._place = found
+                return cached
+            self._place = cached
             try:
-                reply = await self._patiently(call, deltas)
+                if self._limits is None:
+                    reply = await self._once(call, deltas, 1, None)
+                else:
+                    reply = await self._patiently(call, deltas, self._limits)
             except (ModelFailedError, StepTimeoutError) as error:
                 if len(self._names) == 1:
                     raise
                 self._next(self.model.name, error.reason)
                 self.model = self._open()
-                call = self.limit(call)
-            else:
-                return self._accepted(call, reply)
+                self._fell_back = True
+                call = self._models.limited(call, self._agent, self.model, self._effect.run.config)
+                continue
+            if reply.finish == "refusal":  # asking again would not help
+                self.log_call()
+                reason = redacted(self._effect, f"{self.model.name}: {reply.text}")
+                raise self._error(call, "RefusalError", reason)
+            return reply
 
     def keep(self, reply: Reply) -> None:
         """Store the last reply in the cache, after it proved valid."""
-        if self._taking is not None and self._place is not None:
-            self._taking.keep(self._effect, self.model, self._place, reply)
-
-    def _accepted(self, call: Call, reply: Reply) -> Reply:
-        """Return the reply; raise for a refusal, because asking again would not help."""
-        if reply.finish == "refusal":
-            self.log_call()
-            said = redacted(self._effect, f"{self.model.name}: {reply.text}")
-            raise ModelFailedError(
-                call.path, "RefusalError", said, model=self.model.name, attempt=call.attempt
-            )
-        return reply
+        if self._cache is not None and self._place is not None:
+            self._cache.keep(self._effect, self.model, self._place, reply)
 
     # ── model selection ──
 
     def _open(self) -> Model:
-        """Return the first model that can be opened; raise for the last one."""
+        """Return the first model that can be opened; raise for the last one. A model without a price is not
+        opened if only money is limited, because that limit could not hold."""
+        core = self._effect.core
         while True:
             try:
-                model = self._affordable(self._models.open(self._names[0]))
+                model = self._models.open(self._names[0])
+                if model.price.kind == "unknown" and core.budget.limits_only_money:
+                    raise ModelUnavailableError(
+                        f"A money budget cannot hold for {model.name}: its price is not known.",
+                        hint="Give its price in podium.toml, or cap --max-tokens or --max-calls too.",
+                    )
             except ModelUnavailableError as error:
-                said = redacted(self._effect, f"{error} {error.hint}".strip())
+                reason = redacted(self._effect, f"{error} {error.hint}".strip())
                 if len(self._names) == 1:
-                    raise ModelFailedError(self._effect.path, "ModelUnavailableError", said) from error
-                self._next(self._names[0], said)
-            else:
-                if model.rehearsal:
-                    self._effect.core.note_rehearsal()
-                return model
-
-    def _affordable(self, model: Model) -> Model:
-        """Return the model; raise if it has no price and only money is limited, because that limit could not
-        hold."""
-        budget = self._effect.core.budget
-        unlimited = budget.tokens is None and budget.calls is None
-        if model.price.kind == "unknown" and budget.usd is not None and unlimited:
-            raise ModelUnavailableError(
-                f"A money budget cannot hold for {model.name}: its price is not known.",
-                hint="Give its price in podium.toml, or cap --max-tokens or --max-calls too.",
-            )
-        return model
+                    raise ModelFailedError(self._effect.path, "ModelUnavailableError", reason) from error
+                self._next(self._names[0], reason)
+                continue
+            if model.rehearsal:
+                core.note_rehearsal()
+            self._limits: ProviderLimits | None = getattr(model, "guard", None)
+            """The limits of a hosted model; None for others, whose exceptions are never retried."""
+            return model
 
     def _next(self, name: str, error: str) -> None:
         self._names = self._names[1:]
@@ -302,29 +296,26 @@ class ModelCaller:
         first = self._models.settings.retry_wait
         return Retry(self._agent.attempts, first_wait_s=first, most_wait_s=LONGEST_WAIT_S)
 
-    async def _patiently(self, call: Call, deltas: Deltas) -> Reply:
-        guard = _guard_of(self.model)
-        if guard is None:
-            return await self._once(call, deltas, 1, None)
+    async def _patiently(self, call: Call, deltas: Deltas, limits: ProviderLimits) -> Reply:
         nth, trial = self._next_attempt(call), False
         try:
             while True:
                 try:
-                    trial = guard.breaker.check(trial)
-                    reply = await self._once(call, deltas, nth, guard.pace)
+                    trial = limits.breaker.check(trial)
+                    reply = await self._once(call, deltas, nth, limits.pace)
                 except ModelFault as fault:
                     if not fault.retry or nth >= self._retry.attempts:
-                        trial = _judged(guard, fault, trial)
+                        trial = _report_fault(limits, fault, trial)
                         raise self._failed(call, fault, nth) from fault
                     await self._effect.backoff(fault.wait_s or 0.0)
                     nth += 1
                 else:
                     trial = False
-                    guard.breaker.answered()
+                    limits.breaker.answered()
                     return reply
         finally:
             if trial:
-                guard.breaker.left()
+                limits.breaker.left()
 
     def _next_attempt(self, call: Call) -> int:
         """Return the number of the next attempt at this model; raise if all were used up before a resume."""
@@ -333,20 +324,18 @@ class ModelCaller:
             return 1
         if before.nth < self._retry.attempts and before.retry_in_s:
             return before.nth + 1
-        raise ModelFailedError(
-            call.path, "ProviderError", before.error, model=self.model.name, attempt=call.attempt
-        )
+        raise self._error(call, "ProviderError", before.error)
 
     async def _once(self, call: Call, deltas: Deltas, nth: int, pace: RequestPace | None) -> Reply:
         """Make one request as soon as the provider's rate limit allows it. Checked before anything is
         reserved, and again afterwards, because another call may have been refused meanwhile."""
-        effect, worst = self._effect, self._worst_case(call)
+        effect, worst = self._effect, self._models.worst_case(self.model, call)
         tokens = 0 if pace is None else estimate(call, "").input_tokens + call.max_tokens
         while True:
             if pace is not None and (wait := pace.held()) > 0:
                 await effect.backoff(wait)
                 continue
-            async with effect.attempt(worst) as attempt:
+            async with CallAttempt(effect, worst) as attempt:
                 wait = 0.0 if pace is None else pace.take(tokens)
                 if wait <= 0:
                     await attempt.begin()
@@ -362,36 +351,28 @@ class ModelCaller:
     ) -> Reply:
         """Make one call, with a timeout; settle it whatever its outcome."""
         limit = asyncio.timeout(call.timeout)
-        wire = CallAccounting(self._effect, attempt, self.model, call, worst, nth)
+        accounting = CallAccounting(self._effect, attempt, self.model, call, worst, nth)
         try:
             async with limit:
                 reply, refused = plausible(await complete(self.model, call, on_delta))
         except StoreError:
             raise  # a failure of the log itself is not an outcome of the call
         except Exception as error:
-            hosted = _guard_of(self.model) is not None
+            hosted = self._limits is not None
             if limit.expired() and not hosted:
-                raise wire.timed_out(call.timeout) from error
+                raise accounting.timed_out(call.timeout) from error
             fault = _late(call) if limit.expired() else error
             if not isinstance(fault, ModelFault) or not hosted:
-                raise wire.failed(error) from error
+                raise accounting.failed(error) from error
             fault.wait_s = self._wait(fault, nth)
-            wire.faulted(fault, fault.wait_s)
+            accounting.faulted(fault, fault.wait_s)
             raise fault from error
-        self._unlogged = answered = wire.answered(reply)
+        self._unlogged = answered = accounting.answered(reply)
         if answered.charge.tokens > worst.tokens or answered.charge.usd > worst.usd:
             self._models.note_overrun(self.model, call, answered.charge)
         if refused:
             self._warn_of_usage(refused)
         return reply
-
-    def _worst_case(self, call: Call) -> Charge:
-        """Return the worst-case cost of the call; raise if the model gives an impossible figure."""
-        worst = self._models.worst_case(self.model, call)
-        if problem := problem_with(worst):
-            said = f"{self.model.name} names an impossible worst case: {problem}"
-            raise ModelFailedError(call.path, "UsageError", said, model=self.model.name, attempt=call.attempt)
-        return worst
 
     def _warn_of_usage(self, refused: str) -> None:
         """Warn once per run and model that reported figures were not counted."""
@@ -404,38 +385,34 @@ class ModelCaller:
         """Return the seconds until the next attempt: what the provider requests, else exponential backoff."""
         if not fault.retry:
             return 0.0
-        asked = fault.wait_s is not None
+        requested = fault.wait_s is not None
         wait = self._retry.wait(nth) if fault.wait_s is None else min(fault.wait_s, LONGEST_WAIT_S)
-        wait *= random.uniform(1.0, 1.1) if asked else 1.0
-        guard = _guard_of(self.model)
-        if guard is not None and (asked or fault.kind == "limited"):
-            wait = guard.pace.hold(wait)  # other calls wait too, even if this one gives up
+        wait *= random.uniform(1.0, 1.1) if requested else 1.0
+        if self._limits is not None and (requested or fault.kind == "limited"):
+            wait = self._limits.pace.hold(wait)  # other calls wait too, even if this one gives up
         return wait if nth < self._retry.attempts else 0.0
 
     def _failed(self, call: Call, fault: ModelFault, nth: int) -> ModelFailedError:
         tries = f" (attempt {nth} of {self._retry.attempts})" if nth > 1 else ""
         advice = f". {fault.hint}" if fault.hint else ""
-        said = redacted(self._effect, f"{self.model.name}: {fault}{tries}{advice}")
+        reason = redacted(self._effect, f"{self.model.name}: {fault}{tries}{advice}")
+        return self._error(call, "ProviderError", reason, fault=fault.kind, status=fault.status)
+
+    def _error(self, call: Call, error_type: str, reason: str, **details: Any) -> ModelFailedError:
         return ModelFailedError(
-            call.path, "ProviderError", said, model=self.model.name, attempt=call.attempt,
-            fault=fault.kind, status=fault.status,
-        )  # fmt: skip
+            call.path, error_type, reason, model=self.model.name, attempt=call.attempt, **details
+        )
 
 
 def _late(call: Call) -> ModelFault:
-    said = f"no answer within {call.timeout:g} s"
-    return ModelFault("timeout", said, retry=True, billed=True, down=True, hint=MORE_TIME)
+    reason = f"no answer within {call.timeout:g} s"
+    return ModelFault("timeout", reason, retry=True, billed=True, down=True, hint=MORE_TIME)
 
 
-def _guard_of(model: Model) -> ProviderLimits | None:
-    """Return the limits of a hosted model; None for others, whose exceptions are never retried."""
-    return cast("ProviderLimits | None", getattr(model, "guard", None))
-
-
-def _judged(guard: ProviderLimits, fault: ModelFault, trial: bool) -> bool:
+def _report_fault(limits: ProviderLimits, fault: ModelFault, trial: bool) -> bool:
     """Report the outcome of a call to the breaker; this ends a trial."""
     if fault.down:
-        guard.breaker.gave_up(trial)
+        limits.breaker.gave_up(trial)
     elif fault.kind != "resting":
-        guard.breaker.answered()
+        limits.breaker.answered()
     return False

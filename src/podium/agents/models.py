@@ -6,13 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-import msgspec
 from msgspec.structs import replace
 
 from podium.agents.agent import Agent
+from podium.engine.budget import problem_with
 from podium.engine.events import Charge
 from podium.engine.log import Store
-from podium.errors import ModelUnavailableError
+from podium.errors import ModelFailedError, ModelUnavailableError
 from podium.models.catalogue import PROVIDERS, is_profile, models_of
 from podium.models.local import ReplayModel
 from podium.models.model import Call, Model
@@ -46,6 +46,8 @@ class Models:
         """Models by name; those that were passed in as objects are here from the start."""
         self._factors: dict[str, float] = {}
         """Factor by which a model exceeded the worst case of a call, by model name."""
+        self._limits: dict[tuple[int, str], tuple[Agent, CallLimits]] = {}
+        """Reply limits by agent and model name."""
         self._ours: list[Model] = []
         """Models that were opened here and must be closed here."""
 
@@ -78,12 +80,12 @@ class Models:
 
     def open(self, name: str) -> Model:
         """Return the model of a name; raise `ModelUnavailableError` if there is none."""
-        found = self._opened.get(name)
-        if found is None:
-            found = open_model(name, store=self._store, settings=self.settings, env=self._env)
-            self._opened[name] = self._opened[found.name] = found
-            self._ours.append(found)
-        return found
+        model = self._opened.get(name)
+        if model is None:
+            model = open_model(name, store=self._store, settings=self.settings, env=self._env)
+            self._opened[name] = self._opened[model.name] = model
+            self._ours.append(model)
+        return model
 
     async def prepare(self, config: Mapping[str, Any]) -> list[Model]:
         """Open the models that a run names before it starts, so that a wrong name starts nothing. Their
@@ -96,18 +98,33 @@ class Models:
                 await model.prepare()
         return models
 
+    def limited(self, call: Call, agent: Agent, model: Model, config: Mapping[str, Any]) -> Call:
+        """Return the call with the limits of its agent and model. They are looked up once for each pair."""
+        key = id(agent), model.name
+        known = self._limits.get(key)
+        if known is None or known[0] is not agent:
+            limits = limits_for(agent, model.name, self.settings, workflow=call.workflow, config=config)
+            known = self._limits[key] = agent, limits
+        timeout, max_tokens = known[1]
+        if call.timeout != timeout or call.max_tokens != max_tokens:
+            call = replace(call, timeout=timeout, max_tokens=max_tokens)
+        return within(call, model)
+
     def worst_case(self, model: Model, call: Call) -> Charge:
         """Return the worst-case cost of a call; scaled up for a model that has exceeded it before in this
-        run."""
+        run. Raises if the model gives an impossible figure."""
         worst, factor = model.worst_case(call), self._factors.get(model.name)
-        if factor is None:
-            return worst
-        return replace(
-            worst,
-            usd=worst.usd * factor,
-            input_tokens=math.ceil(worst.input_tokens * factor),
-            output_tokens=math.ceil(worst.output_tokens * factor),
-        )
+        if factor is not None:
+            worst = replace(
+                worst,
+                usd=worst.usd * factor,
+                input_tokens=math.ceil(worst.input_tokens * factor),
+                output_tokens=math.ceil(worst.output_tokens * factor),
+            )
+        if problem := problem_with(worst):
+            reason = f"{model.name} names an impossible worst case: {problem}"
+            raise ModelFailedError(call.path, "UsageError", reason, model=model.name, attempt=call.attempt)
+        return worst
 
     def note_overrun(self, model: Model, call: Call, actual: Charge) -> None:
         """Record by how much a model exceeded the worst case of a call."""
@@ -118,11 +135,15 @@ class Models:
         if factor > self._factors.get(model.name, 1.0):
             self._factors[model.name] = factor
 
+    def overran(self, model: Model) -> bool:
+        """Return whether a model has exceeded the worst case of a call."""
+        return model.name in self._factors
+
     async def close(self) -> None:
         """Close all models that were opened here; they can be opened again."""
         closing, self._ours = self._ours, []
         for model in closing:
-            self._opened = {name: one for name, one in self._opened.items() if one is not model}
+            self._opened = {name: opened for name, opened in self._opened.items() if opened is not model}
             close = getattr(model, "close", None)
             if close is not None:
                 await close()
@@ -157,8 +178,8 @@ def limits_for(
     Each limit is taken from the first place that sets it: the run's own config (`--reply-timeout`), the
     agent's table, the model's, the provider's, the settings for all agents, the agent's code.
     """
-    given = config or {}
-    timeout, tokens = given.get("reply_timeout"), given.get("reply_tokens")
+    run_limits = config or {}
+    timeout, tokens = run_limits.get("reply_timeout"), run_limits.get("reply_tokens")
     for entry in _entries(agent, model, settings, workflow):
         timeout = entry.reply_timeout if timeout is None else timeout
         tokens = entry.reply_tokens if tokens is None else tokens
@@ -167,33 +188,25 @@ def limits_for(
     )
 
 
-def limited(call: Call, agent: Agent, model: Model, settings: Settings, config: Mapping[str, Any]) -> Call:
-    """Return the call with its effective limits."""
-    limits = limits_for(agent, model.name, settings, workflow=call.workflow, config=config)
-    if (call.timeout, call.max_tokens) != limits:
-        call = msgspec.structs.replace(call, timeout=limits.timeout, max_tokens=limits.max_tokens)
-    return within(call, model)
-
-
 def within(call: Call, model: Model) -> Call:
     """Return the call with `max_tokens` capped to what the model supports: its provider would refuse more."""
     longest: int | None = getattr(model, "longest_reply", None)
     if longest is None or call.max_tokens <= longest:
         return call
-    return msgspec.structs.replace(call, max_tokens=longest)
+    return replace(call, max_tokens=longest)
 
 
 def _entries(
     agent: Agent, model: str, settings: Settings, workflow: str
 ) -> list[ReplyLimits | ProviderOptions | Settings]:
     """Return the applicable parts of the settings, the most specific first."""
-    found: list[ReplyLimits | ProviderOptions | Settings | None] = []
+    entries: list[ReplyLimits | ProviderOptions | Settings | None] = []
     if settings.agents:
         names = (f"{workflow}/{agent.name}", f"{workflow}/{agent.role}", agent.name, agent.role)
-        found += [settings.agents.get(name) for name in names]
-    found += for_model(model, settings.models)
-    found += [settings.providers.get(model.partition(":")[0]), settings]
-    return [entry for entry in found if entry is not None]
+        entries += [settings.agents.get(name) for name in names]
+    entries += for_model(model, settings.models)
+    entries += [settings.providers.get(model.partition(":")[0]), settings]
+    return [entry for entry in entries if entry is not None]
 
 
 class Rule(NamedTuple):
@@ -209,14 +222,14 @@ class Rule(NamedTuple):
 def rules(settings: Settings) -> list[Rule]:
     """Return every place that sets limits, highest precedence first. The last one is the default of an
     agent."""
-    found = [
+    rules_set = [
         Rule(table, name, entry.reply_timeout, entry.reply_tokens)
         for table, entries in _tables(settings).items()
         for name, entry in entries.items()
     ]
-    found.append(Rule("settings", "", settings.reply_timeout, settings.reply_tokens))
+    rules_set.append(Rule("settings", "", settings.reply_timeout, settings.reply_tokens))
     plain = Agent("")
-    set_here = [rule for rule in found if rule.timeout is not None or rule.max_tokens is not None]
+    set_here = [rule for rule in rules_set if rule.timeout is not None or rule.max_tokens is not None]
     return [*set_here, Rule("code", "", plain.timeout, plain.max_tokens)]
 
 

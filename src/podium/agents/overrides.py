@@ -114,8 +114,8 @@ class PromptSet:
             parsed = environment.parse(self._texts[name], name)
             environment.compile(self._texts[name], name)
         except jinja2.TemplateSyntaxError as error:
-            said = (error.message or "it cannot be read").rstrip(".")
-            raise UsageError(f"The prompt {file} has a mistake in line {error.lineno}: {said}.") from error
+            reason = (error.message or "it cannot be read").rstrip(".")
+            raise UsageError(f"The prompt {file} has a mistake in line {error.lineno}: {reason}.") from error
         for node in parsed.find_all((nodes.Include, nodes.Extends, nodes.Import, nodes.FromImport)):
             wanted = node.template
             if isinstance(wanted, nodes.Const) and wanted.value not in self._texts:
@@ -182,10 +182,10 @@ def estimated_tokens(characters: int) -> int:
 
 
 def _find(name: str, folders: Sequence[Path | str]) -> dict[str, Path]:
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     for folder in reversed(folders):
-        found |= {file.name: file for file in sorted((Path(folder) / name).glob("*.md"))}
-    return found
+        files |= {file.name: file for file in sorted((Path(folder) / name).glob("*.md"))}
+    return files
 
 
 def _read(file: Path) -> str:
@@ -202,7 +202,7 @@ def _inlined(text: str, texts: Mapping[str, str], depth: int = 0) -> str:
     if depth >= _DEEPEST:
         return text
     return _INCLUDE.sub(
-        lambda found: _inlined(texts[found["part"]], texts, depth + 1) if found["part"] in texts else "", text
+        lambda match: _inlined(texts[match["part"]], texts, depth + 1) if match["part"] in texts else "", text
     )
 
 
@@ -215,4 +215,4 @@ def _files(name: str, texts: Mapping[str, str]) -> Iterator[str]:
             continue
         seen.add(current)
         yield current
-        todo += [found["part"] for found in _INCLUDE.finditer(texts[current])]
+        todo += [match["part"] for match in _INCLUDE.finditer(texts[current])]

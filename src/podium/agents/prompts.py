@@ -24,7 +24,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from podium.agents.agent import Agent
 from podium.engine import codec
 from podium.engine.codec import encode
-from podium.errors import UsageError
+from podium.errors import PromptError, UsageError
 from podium.settings import nearest
 
 
@@ -40,18 +40,18 @@ class Template:
         self._compiled = compiled
 
     def render(self, variables: Mapping[str, Any]) -> str:
-        """Return the prompt with its variables filled in. Raises `UsageError` if one is missing."""
+        """Return the prompt with its variables filled in. Raises `PromptError` if that is not possible."""
         try:
             context = self._compiled.new_context({**self._compiled.globals, **variables}, shared=True)
             return "".join(self._compiled.root_render_func(context)).strip()
         except jinja2.UndefinedError as error:
-            given = ", ".join(sorted(variables)) or "none"
-            raise UsageError(
-                f"The prompt {self.name} cannot be written: {error.message}.",
-                hint=f"Pass it to `ask` as a keyword. Variables that were given: {given}.",
+            passed = ", ".join(sorted(variables)) or "none"
+            raise PromptError(
+                f"The prompt {self.name} cannot be rendered: {error.message}.",
+                hint=f"Pass it to `ask` as a keyword. Variables that were passed: {passed}.",
             ) from error
-        except jinja2.TemplateError as error:
-            raise UsageError(f"The prompt {self.name} cannot be written: {error}.") from error
+        except Exception as error:
+            raise PromptError(f"The prompt {self.name} cannot be rendered: {error}.") from error
 
 
 class Prompts:
@@ -70,15 +70,15 @@ class Prompts:
         return cls(compile_all(read_texts(root), root), str(root))
 
     def __getitem__(self, task: str) -> Template:
-        found = self._templates.get(task)
-        if found is None:
+        template = self._templates.get(task)
+        if template is None:
             meant = nearest(task, list(self._templates))
             known = ", ".join(self._templates) or "none"
             raise UsageError(
                 f"There is no prompt {task}.md in {self._source}.",
                 hint=f"Did you mean {meant}?" if meant else f"Prompts in it: {known}.",
             )
-        return found
+        return template
 
     def __contains__(self, task: object) -> bool:
         return task in self._templates
@@ -187,7 +187,7 @@ _INCLUDE = re.compile(r"""^{% include "(?P<part>[^"]+)" %}$""", re.MULTILINE)
 def _with_parts(text: str, texts: Mapping[str, str]) -> str:
     """Inline parts at load time: including them takes a third of the rendering time. Anything but a plain `{%
     include "part.md" %}` on its own line is left to the template."""
-    return _INCLUDE.sub(lambda found: texts.get(found["part"], found[0]), text)
+    return _INCLUDE.sub(lambda match: texts.get(match["part"], match[0]), text)
 
 
 def _compile(
@@ -219,7 +219,7 @@ def _digest(name: str, sources: Mapping[str, str], environment: jinja2.Environme
     return hashlib.blake2b(encode(sorted(needed.items())), digest_size=8).hexdigest()
 
 
-class Question(msgspec.Struct, frozen=True):
+class Question(msgspec.Struct):
     """The arguments of `run.ask`."""
 
     agent: Agent
@@ -258,26 +258,33 @@ class Question(msgspec.Struct, frozen=True):
         agent = self.agent
         prompt = self.prompt.hash if isinstance(self.prompt, Template) else self.prompt
         return [
-            agent.name, agent.role, agent.instructions, agent.profile, agent.model, agent.temperature,
-            agent.max_tokens, self.task, prompt, self.variables, _schema_mark(self.returns),
-        ]  # fmt: skip
+            agent.name,
+            agent.role,
+            agent.instructions,
+            agent.profile,
+            agent.model,
+            agent.temperature,
+            agent.max_tokens,
+            self.task,
+            prompt,
+            self.variables,
+            _schema_mark(self.returns),
+        ]
 
     def about(self, model: str) -> dict[str, Any]:
         """Return a description of the step for display."""
-        told = {"agent": self.agent.name, "role": self.agent.role, "task": self.task, "model": model}
+        about = {"agent": self.agent.name, "role": self.agent.role, "task": self.task, "model": model}
+        if not self.agent.role:
+            del about["role"]
         if isinstance(self.prompt, Template):
-            told |= {"prompt": self.prompt.name, "prompt_hash": self.prompt.hash}
-        return {name: value for name, value in told.items() if value}
+            about |= {"prompt": self.prompt.name, "prompt_hash": self.prompt.hash}
+        return about
 
     def render(self) -> str:
         """Return the prompt as the model will read it."""
         if isinstance(self.prompt, Template):
             return self.prompt.render(self.variables)
         return self.prompt or listed(self.variables)
-
-    @property
-    def schema(self) -> dict[str, Any] | None:
-        return None if self.returns is str else codec.schema(self.returns)
 
 
 @lru_cache(maxsize=512)

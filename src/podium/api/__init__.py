@@ -10,10 +10,18 @@ from __future__ import annotations
 
 from podium.api.admission import enqueue, enqueue_fork
 from podium.api.control import answer, cancel, raise_budget, replay
-from podium.api.handle import RunHandle
-from podium.api.launch import fork, resume, run, start
+from podium.api.launch import RunHandle, fork, resume, run, start
 
 __all__ = [
-    "RunHandle", "answer", "cancel", "enqueue", "enqueue_fork", "fork",
-    "raise_budget", "replay", "resume", "run", "start",
-]  # fmt: skip
+    "RunHandle",
+    "answer",
+    "cancel",
+    "enqueue",
+    "enqueue_fork",
+    "fork",
+    "raise_budget",
+    "replay",
+    "resume",
+    "run",
+    "start",
+]

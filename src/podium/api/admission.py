@@ -15,7 +15,6 @@ from podium.agents.models import Models
 from podium.api.context import (
     Context,
     ModelChoice,
-    budget_of,
     ceilings_in,
     choose_model,
     config_of,
@@ -29,6 +28,7 @@ from podium.engine.history import Fork, forked_rows, history_of, shown_model
 from podium.engine.log import Row, RunRow, Store, this_process
 from podium.engine.workflow import Workflow
 from podium.errors import UsageError
+from podium.report.turns import edited_result
 from podium.settings import Settings
 from podium.workflows import find_workflow
 
@@ -83,13 +83,13 @@ def check_start(
     options: Mapping[str, Any] | None,
 ) -> Checked:
     """Validate the arguments of a start before anything is opened. Raises `UsageError`."""
-    found = find_workflow(workflow) if isinstance(workflow, str) else workflow
-    gates = found.check_gates([approve] if isinstance(approve, str) else approve)
-    _check_types(found, request, budget, options)
+    flow = find_workflow(workflow) if isinstance(workflow, str) else workflow
+    gates = flow.check_gates([approve] if isinstance(approve, str) else approve)
+    _check_types(flow, request, budget, options)
     if concurrency is not None and not (isinstance(concurrency, int) and concurrency >= 0):
         raise UsageError("The concurrency must be a whole number from 0 (no limit) on.")
-    prepared = found.prepare(request, with_ceilings(found, options or {}, budget or Budget()))
-    return Checked(found, prepared.request, prepared.options, gates)
+    prepared = flow.prepare(request, with_ceilings(flow, options or {}, budget or Budget()))
+    return Checked(flow, prepared.request, prepared.options, gates)
 
 
 async def accept(
@@ -105,21 +105,21 @@ async def accept(
 ) -> Accepted:
     """Choose models and budget. An invalid choice raises and starts nothing. `marks` are stored in the config
     of the run's log."""
-    found = checked.workflow
-    ceiling = found.budget.merged(budget_of(ctx.settings)).merged(budget or Budget())
-    ceiling = lower(ceiling, ceilings_in(found, checked.options))
-    limit = _first(concurrency, ctx.settings.given("concurrency"), found.concurrency)
+    flow = checked.workflow
+    ceiling = flow.budget.merged(Budget.from_settings(ctx.settings)).merged(budget or Budget())
+    ceiling = lower(ceiling, ceilings_in(flow, checked.options))
+    limit = _first(concurrency, ctx.settings.given("concurrency"), flow.concurrency)
     opened, config = config_of(ctx, model, model_for, cache, checked.gates, limit)
     models = await ctx.prepare(config, ceiling, opened)
     created = RunCreated(
-        workflow=found.ref,
+        workflow=flow.ref,
         request=checked.request,
         options=checked.options,
         config={**config, **(marks or {})},
         budget=ceiling.to_dict(),
         podium=__version__,
     )
-    return Accepted(found, created, models)
+    return Accepted(flow, created, models)
 
 
 async def accept_fork(
@@ -138,9 +138,9 @@ async def accept_fork(
     rows = await ctx.store.read(row.run_id)
     created, config, old_budget = history_of(rows)
     config |= marks or {}
-    found = workflow or find_workflow(created.workflow)
+    flow = workflow or find_workflow(created.workflow)
     config.pop("prompts", None)
-    if prompts := ctx.read_prompts(found):
+    if prompts := ctx.read_prompts(flow):
         config["prompts"] = prompts
     opened = choose_model(ctx, config, model)
     if prompt is not None:
@@ -154,13 +154,19 @@ async def accept_fork(
     }
     edit = ", ".join(name for name, changed in edits.items() if changed)
     new = RunCreated(
-        workflow=found.ref, request=created.request, options=created.options, config=config,
-        budget=ceiling.to_dict(), podium=__version__,
-    )  # fmt: skip
-    clean = reply if reply is msgspec.UNSET else decode(ctx.redact(encode(reply)))
+        workflow=flow.ref,
+        request=created.request,
+        options=created.options,
+        config=config,
+        budget=ceiling.to_dict(),
+        podium=__version__,
+    )
+    clean = reply
+    if reply is not msgspec.UNSET:
+        clean = decode(ctx.redact(encode(edited_result(rows, at, reply))))
     plan = Fork(source=row.run_id, at=at, reply=clean, edit=edit)
     first, blobs = forked_rows(rows, ctx.redact(encode(new)), plan)
-    return Accepted(found, new, models, first, blobs, row.run_id)
+    return Accepted(flow, new, models, first, blobs, row.run_id)
 
 
 def first_of(ctx: Context, new: Accepted, run_id: str = "") -> tuple[RunRow, Sequence[Row], Sequence[bytes]]:
@@ -233,13 +239,19 @@ async def enqueue(
     its log; the mark `owner` names its owner. `run_id` sets the run's id and `start_key` an idempotency key
     that is unique per owner; either raises `StoreError` if it exists already.
     """
-    found = check_start(workflow, request, budget, concurrency, approve, options)
+    checked = check_start(workflow, request, budget, concurrency, approve, options)
     ctx = Context(settings, store)
-    ctx.read_prompts(found.workflow)  # only to find mistakes; the process that drives the run logs its own
+    ctx.read_prompts(checked.workflow)  # only to find mistakes; the process that drives the run logs its own
     new = await accept(
-        ctx, found, model=model, model_for=model_for, budget=budget, concurrency=concurrency, cache=cache,
+        ctx,
+        checked,
+        model=model,
+        model_for=model_for,
+        budget=budget,
+        concurrency=concurrency,
+        cache=cache,
         marks=marks,
-    )  # fmt: skip
+    )
     return await _put_aside(ctx, new, run_id, start_key)
 
 

@@ -13,12 +13,13 @@ import msgspec
 from podium.agents.ask import Run
 from podium.agents.models import Models
 from podium.agents.overrides import Overrides
+from podium.dimensions import SETTABLE
 from podium.engine.budget import Budget
 from podium.engine.core import Core
 from podium.engine.log import Store
 from podium.engine.redaction import Redact, redactor
 from podium.engine.runner import MakeRun
-from podium.engine.workflow import CEILINGS, Workflow
+from podium.engine.workflow import Workflow
 from podium.errors import UsageError
 from podium.models.catalogue import is_profile, resolved
 from podium.models.local import FunctionModel, ModelFunction
@@ -80,7 +81,7 @@ class Context:
         config["models"] = [model.name for model in used]
         config["rehearsal"] = any(model.rehearsal for model in used)
         unpriced = [model.name for model in used if model.price.kind == "unknown"]
-        if unpriced and budget.usd is not None and budget.tokens is None and budget.calls is None:
+        if unpriced and budget.limits_only_money:
             raise UsageError(
                 f"A money budget cannot hold for {unpriced[0]}: its price is not known.",
                 hint="Give its price in podium.toml, or cap --max-tokens or --max-calls too.",
@@ -145,7 +146,7 @@ async def open_context(store: Store | str | Path | None, settings: Settings | No
     other runs of this event loop."""
     chosen = settings or _current_settings()
     if store is None or isinstance(store, str | Path):
-        shared, opened = await join(store or chosen.store)
+        shared, opened = await join(store or chosen.store, lock_timeout=chosen.lock_timeout)
         return Context(chosen, opened, shared)
     if not hasattr(store, "create_driven"):
         raise UsageError(
@@ -222,26 +223,19 @@ def reply_config(timeout: float | None, tokens: int | None) -> dict[str, Any]:
     return config
 
 
-def budget_of(settings: Settings) -> Budget:
-    return Budget(
-        usd=settings.max_usd,
-        tokens=settings.max_tokens,
-        calls=settings.max_calls,
-        seconds=settings.time_limit,
-    )
-
-
 def with_ceilings(workflow: Workflow, options: Mapping[str, Any], budget: Budget) -> dict[str, Any]:
     """Return the options, plus the budget limits that the workflow declares as options and was not given."""
     declared = {option.name for option in workflow.options}
-    told = {name: getattr(budget, kind) for name, kind in CEILINGS.items() if name in declared}
-    return {**{name: value for name, value in told.items() if value is not None}, **options}
+    limits = {
+        name: getattr(budget, dimension.name) for name, dimension in SETTABLE.items() if name in declared
+    }
+    return {**{name: value for name, value in limits.items() if value is not None}, **options}
 
 
 def ceilings_in(workflow: Workflow, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the budget limits in a workflow's options, including its defaults."""
     declared = {option.name for option in workflow.options}
-    return {kind: options.get(name) for name, kind in CEILINGS.items() if name in declared}
+    return {dimension.name: options.get(name) for name, dimension in SETTABLE.items() if name in declared}
 
 
 def lower(ceiling: Budget, others: Mapping[str, Any]) -> Budget:

@@ -14,11 +14,10 @@ from typing import Any, cast
 import msgspec
 
 from podium.api.context import context
-from podium.api.handle import RunHandle
-from podium.api.launch import resume
+from podium.api.launch import RunHandle, resume
 from podium.engine.budget import Budget
 from podium.engine.codec import decode, encode
-from podium.engine.events import TERMINAL, RunCancelled, RunFailed
+from podium.engine.events import TERMINAL, RunCancelled, RunFailed, RunWaiting
 from podium.engine.history import HISTORY, history_of
 from podium.engine.history import OVER as FINAL
 from podium.engine.journal import Journal, Redact
@@ -80,11 +79,11 @@ async def _cancel_driven(store: Store, run_id: str, reason: str, wait: float) ->
     if await _is_over(store, run_id, lives[-1].seq, wait):
         return
     now = time.time_ns() // 1000
-    told = RunCancelled(reason=f"{reason}; its driver did not react")
+    event = RunCancelled(reason=f"{reason}; its driver did not react")
     await store.fence(
         run_id,
-        [Row(0, now, "", told.type, encode(told))],
-        RunUpdate(updated_us=now, status="cancelled", stop_reason=told.reason),
+        [Row(0, now, "", event.type, encode(event))],
+        RunUpdate(updated_us=now, status="cancelled", stop_reason=event.reason),
     )
 
 
@@ -114,18 +113,44 @@ async def answer(
     async with context(store, settings) as ctx:
         row = await ctx.store.get(run_id)
         rows = await ctx.store.read(row.run_id)
-        state = RunState.of(found.to_event(row.run_id) for found in rows)
+        state = RunState.of(event.to_event(row.run_id) for event in rows)
         path = _which_question(state, question, row.status)
-        choices = state.questions[path].choices
-        if choices and answer not in choices:
-            raise UsageError(
-                f"{answer!r} is not one of the choices.", hint=f"Answer one of: {', '.join(choices)}."
-            )
-        asked = max(found.seq for found in rows if found.type == "run.waiting" and found.path == path)
-        said = {"question": path, "answer": answer, "by": by, "asked": asked}
-        await _check_unanswered(ctx.store, row.run_id, asked)
-        await ctx.store.post(row.run_id, "answer", decode(ctx.redact(encode(said))))
+        answer = _valid_answer(state.questions[path], answer)
+        question_seq = max(event.seq for event in rows if event.type == "run.waiting" and event.path == path)
+        message = {"question": path, "answer": answer, "by": by, "asked": question_seq}
+        await _check_unanswered(ctx.store, row.run_id, question_seq)
+        await ctx.store.post(row.run_id, "answer", decode(ctx.redact(encode(message))))
         return path
+
+
+def _valid_answer(question: RunWaiting, answer: Any) -> Any:
+    """Return the answer as the run gets it: one of the choices, or data that fits. Text that is a JSON object
+    is data if the question takes data."""
+    from podium.models.json_schema import problem_with  # noqa: PLC0415 - slow to import
+
+    choices, forms = question.choices, question.answers
+    if forms and isinstance(answer, str) and answer.lstrip().startswith("{"):
+        try:
+            answer = decode(answer.encode())
+        except ValueError as error:
+            raise UsageError(f"The answer is not valid JSON: {error}.", hint=_forms(question)) from error
+    if isinstance(answer, dict) and forms:
+        data = cast("dict[str, Any]", answer)
+        if len(data) != 1 or not forms.keys() >= data.keys():
+            raise UsageError("The answer needs exactly one of the names below.", hint=_forms(question))
+        ((name, value),) = data.items()
+        if problem := problem_with(forms[name], value):
+            raise UsageError(f"The answer does not fit: {problem}.", hint=_forms(question))
+        return data
+    given = cast("Any", answer)
+    if (choices or forms) and given not in choices:
+        raise UsageError(f"{given!r} is not one of the choices.", hint=_forms(question))
+    return given
+
+
+def _forms(question: RunWaiting) -> str:
+    data = [f'{{"{name}": …}}' for name in question.answers]
+    return f"Answer one of: {', '.join([*question.choices, *data])}."
 
 
 async def raise_budget(
@@ -165,7 +190,7 @@ def _which_question(state: RunState, wanted: str | None, status: str) -> str:
     meant = [path for path in state.questions if path.startswith(wanted or "")]
     if len(meant) == 1:
         return meant[0]
-    listed = "; ".join(f"{path}: {asked.question}" for path, asked in state.questions.items())
+    listed = "; ".join(f"{path}: {question.question}" for path, question in state.questions.items())
     problem = f"There is no open question {wanted}." if wanted and not meant else "Which question is meant?"
     raise UsageError(problem, hint=f"Name one with --question. Open: {listed}")
 
@@ -189,12 +214,12 @@ async def replay(
                 else f"Resume it with `podium resume {row.run_id}`.",
             )
         created, config, _ = history_of(await ctx.store.read(row.run_id, types=HISTORY))
-        found = workflow or find_workflow(created.workflow)
+        flow = workflow or find_workflow(created.workflow)
         redact: Redact = ctx.redact
-        now, then = ctx.read_prompts(found), cast("dict[str, str]", config.get("prompts", {}))
+        now, then = ctx.read_prompts(flow), cast("dict[str, str]", config.get("prompts", {}))
         try:
             return await replay_run(
-                ctx.store, row.run_id, found, make_run=ctx.make_run(ctx.models({})), redact=redact
+                ctx.store, row.run_id, flow, make_run=ctx.make_run(ctx.models({})), redact=redact
             )
         except ReplayDivergedError as error:
             changed = sorted(name for name in now.keys() | then.keys() if now.get(name) != then.get(name))
@@ -236,15 +261,22 @@ async def requeue(
 async def go_on(store: Store, settings: Settings, run_id: str, *, nap_s: float | None = None) -> RunHandle:
     """Drive a run with the newest change that was requested while it waited. A run that sleeps for longer
     than `nap_s` seconds is paused until it wakes."""
-    asked = [message for message in await store.inbox(run_id) if message.kind == RESUME]
-    changes = [msgspec.convert(message.data, Change) for message in asked]
-    await store.discard([message.id for message in asked[:-1]])
+    requests = [message for message in await store.inbox(run_id) if message.kind == RESUME]
+    changes = [msgspec.convert(message.data, Change) for message in requests]
+    await store.discard([message.id for message in requests[:-1]])
     change = changes[-1] if changes else Change()
     return await resume(
-        run_id, store=store, settings=settings, budget=change.budget, model=change.model,
-        model_for=change.model_for or None, reply_timeout=change.reply_timeout,
-        reply_tokens=change.reply_tokens, marks=MARKS, nap_s=nap_s,
-    )  # fmt: skip
+        run_id,
+        store=store,
+        settings=settings,
+        budget=change.budget,
+        model=change.model,
+        model_for=change.model_for or None,
+        reply_timeout=change.reply_timeout,
+        reply_tokens=change.reply_tokens,
+        marks=MARKS,
+        nap_s=nap_s,
+    )
 
 
 async def is_served(store: Store, run_id: str) -> bool:
@@ -267,11 +299,14 @@ async def refuse(store: Store, settings: Settings, row: RunRow, error: PodiumErr
             if (await store.get(row.run_id)).status in FINAL:
                 return
             journal = Journal(store, lease, redactor(settings.secrets()))
-            told = RunFailed(
-                error=error.message, error_type=type(error).__name__, hint=error.hint, usage=row.usage,
+            event = RunFailed(
+                error=error.message,
+                error_type=type(error).__name__,
+                hint=error.hint,
+                usage=row.usage,
                 driven_s=row.driven_s,
-            )  # fmt: skip
-            journal.append("", told)
+            )
+            journal.append("", event)
             journal.update(status="failed")
             await journal.committed()
         finally:

@@ -21,14 +21,23 @@ from podium.engine.codec import encode
 from podium.engine.events import RunCreated
 from podium.engine.log import Row, RunRow, Store
 from podium.errors import PodiumError, RunLockedError
-from podium.models.catalogue import PROFILES, PROVIDERS, Choice, behind, choose, install, models_of, why
+from podium.models.catalogue import (
+    PROFILES,
+    PROVIDERS,
+    Choice,
+    behind,
+    choose,
+    install,
+    keys_set,
+    models_of,
+    why,
+)
 from podium.models.registry import DEFAULT, is_hosted, offers, open_model
 from podium.report.words import size
-from podium.settings import Settings, provider_keys
-from podium.settings.places import others_may
-from podium.stores import is_postgres, open_store
-from podium.stores.address import shown
-from podium.tools.sandbox.opening import open_sandbox
+from podium.settings import Settings
+from podium.settings.places import others_may, store_file
+from podium.stores import open_store, shown
+from podium.tools.sandbox.selection import open_sandbox
 from podium.tracing.destination import INSTALL, collector_named, destination_of, installed, shown_address
 
 SLOW_FSYNC_MS = 20.0
@@ -65,53 +74,56 @@ def _python() -> Check:
 
 
 def _sqlite() -> Check:
-    told = f"SQLite {sqlite3.sqlite_version}"
+    detail = f"SQLite {sqlite3.sqlite_version}"
     if sqlite3.sqlite_version_info < OLD_SQLITE:
-        return Check("sqlite", "fail", told, "Podium needs SQLite 3.35 or newer.")
+        return Check("sqlite", "fail", detail, "Podium needs SQLite 3.35 or newer.")
     with closing(sqlite3.connect(":memory:")) as trial:
         if trial.execute("SELECT 1 FROM pragma_module_list WHERE name = 'fts5'").fetchone() is None:
             fix = "`podium brain` needs a Python whose SQLite was built with FTS5; runs do not."
-            return Check("sqlite", "warn", f"{told} without full-text search", fix)
-    return Check("sqlite", "ok", told)
+            return Check("sqlite", "warn", f"{detail} without full-text search", fix)
+    return Check("sqlite", "ok", detail)
 
 
 def _settings(settings: Settings) -> Check:
     read = ", ".join(settings.files) or "no podium.toml; defaults are used"
     variables = sorted(source for source in settings.sources.values() if source.startswith("PODIUM_"))
-    told = f"{read}" + (f"; {', '.join(variables)}" if variables else "")
-    return Check("settings", "ok", told)
+    detail = f"{read}" + (f"; {', '.join(variables)}" if variables else "")
+    return Check("settings", "ok", detail)
 
 
 async def _store(settings: Settings) -> Check:
     where = shown(settings.store)
     try:
-        async with open_store(settings.store) as store:
+        async with open_store(settings.store, lock_timeout=settings.lock_timeout) as store:
             began = time.perf_counter()
             await store.list_runs(limit=1)
             answered_ms = (time.perf_counter() - began) * 1000
     except (PodiumError, OSError) as error:
         hint = error.hint if isinstance(error, PodiumError) else ""
         return Check("store", "fail", f"{where}: {error}", hint or "Choose another with --store.")
-    if is_postgres(settings.store):
+    file = store_file(settings.store)
+    if file is None:
         return Check("store", "ok", f"{where}, a question takes {answered_ms:.1f} ms")
     try:
-        mode, fsync_ms = _measure(settings.store)
+        mode, fsync_ms = _measure(file)
     except OSError as error:  # a read-only file system
         return Check("store", "fail", f"{where}: {error}", "Nothing can be written there.")
-    told = f"{where}, journal {mode}, a durable write takes {fsync_ms:.1f} ms"
+    detail = f"{where}, journal {mode}, a durable write takes {fsync_ms:.1f} ms"
     if mode.lower() != "wal":
-        return Check("store", "warn", told, "Write-ahead logging is off here: is this a network file system?")
+        return Check(
+            "store", "warn", detail, "Write-ahead logging is off here: is this a network file system?"
+        )
     if fsync_ms > SLOW_FSYNC_MS:
-        return Check("store", "warn", told, "Slow disk: runs with many short steps will wait for it.")
-    return Check("store", "ok", told)
+        return Check("store", "warn", detail, "Slow disk: runs with many short steps will wait for it.")
+    return Check("store", "ok", detail)
 
 
 def _privacy(settings: Settings) -> list[Check]:
     """Check whether other users of this machine can read the runs. The permissions of the folder protect its
     files."""
-    if is_postgres(settings.store):
+    path = store_file(settings.store)
+    if path is None:
         return []
-    path = Path(settings.store.removeprefix("sqlite:///"))
     files = [path, *(path.with_name(f"{path.name}{more}") for more in ("-wal", "-shm", ".locks"))]
     open_files = [file for file in files if file.exists() and others_may(file)]
     if not open_files or not others_may(path.parent):
@@ -120,10 +132,9 @@ def _privacy(settings: Settings) -> list[Check]:
     return [Check("privacy", "warn", f"others may read {path}", f"Make it private: chmod go= {names}")]
 
 
-def _measure(url: str) -> tuple[str, float]:
+def _measure(path: Path) -> tuple[str, float]:
     """Return the store's journal mode, and the median time in ms of ten fsynced commits on the same file
     system."""
-    path = Path(url.removeprefix("sqlite:///"))
     with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as store:
         mode = str(store.execute("PRAGMA journal_mode").fetchone()[0])
     store.close()
@@ -140,26 +151,27 @@ def _measure(url: str) -> tuple[str, float]:
 
 
 def _disk(settings: Settings) -> list[Check]:
-    if not settings.store.startswith("sqlite:///"):
+    file = store_file(settings.store)
+    if file is None:
         return []
-    folder = Path(settings.store.removeprefix("sqlite:///")).parent
+    folder = file.parent
     if not folder.exists():
         return []
     free = shutil.disk_usage(folder).free
-    told = f"{size(free)} free in {folder}"
+    detail = f"{size(free)} free in {folder}"
     if free < LITTLE_DISK:
-        return [Check("disk", "warn", told, "A run pauses when the disk is full; make room.")]
-    return [Check("disk", "ok", told)]
+        return [Check("disk", "warn", detail, "A run pauses when the disk is full; make room.")]
+    return [Check("disk", "ok", detail)]
 
 
 async def _lock(settings: Settings) -> list[Check]:
-    """Check that a second driver of a run is refused, in a temporary store beside the real one. Not needed
-    for PostgreSQL."""
-    if is_postgres(settings.store):
+    """Check that a second driver of a run is refused, in a temporary store beside the real one. Only SQLite
+    needs file locks for that."""
+    file = store_file(settings.store)
+    if file is None:
         return []
-    folder = Path(settings.store.removeprefix("sqlite:///")).parent
     try:
-        with TemporaryDirectory(dir=folder, prefix=".podium-doctor-") as trial:
+        with TemporaryDirectory(dir=file.parent, prefix=".podium-doctor-") as trial:
             async with open_store(str(Path(trial) / "lock.sqlite")) as store:
                 return [await _try_lock(store)]
     except (PodiumError, OSError) as error:
@@ -182,23 +194,23 @@ async def _try_lock(store: Store) -> Check:
 
 
 def _keys() -> Check:
-    found = provider_keys()
-    if not found:
+    keys = keys_set()
+    if not keys:
         return Check("keys", "ok", "no provider key is set; rehearsal and python: models need none")
-    return Check("keys", "ok", f"set: {', '.join(found)}")
+    return Check("keys", "ok", f"set: {', '.join(keys)}")
 
 
 def _extras(settings: Settings) -> Check:
     """Check which providers' clients are installed. A key without its client is a warning."""
-    found = offers(settings)
-    there = dict.fromkeys(offer.provider.extra for offer in found if offer.installed)
-    told = f"installed: {', '.join(there)}" if there else "none is installed; hosted models need one each"
-    idle = [offer for offer in found if offer.key and not offer.installed]
+    extras = offers(settings)
+    there = dict.fromkeys(offer.provider.extra for offer in extras if offer.installed)
+    detail = f"installed: {', '.join(there)}" if there else "none is installed; hosted models need one each"
+    idle = [offer for offer in extras if offer.key and not offer.installed]
     if idle:
         keys = ", ".join(dict.fromkeys(offer.key for offer in idle))
         fix = install(",".join(dict.fromkeys(offer.provider.extra for offer in idle)))
-        return Check("extras", "warn", f"{told}; without its client: {keys}", fix)
-    return Check("extras", "ok", told)
+        return Check("extras", "warn", f"{detail}; without its client: {keys}", fix)
+    return Check("extras", "ok", detail)
 
 
 def _limits(settings: Settings) -> list[Check]:
@@ -206,20 +218,20 @@ def _limits(settings: Settings) -> list[Check]:
     idle = without_effect(settings)
     if not idle:
         return []
-    told = f"no effect, there is no such provider: {', '.join(idle)}"
-    return [Check("limits", "warn", told, f"Providers: {', '.join(PROVIDERS)}.")]
+    detail = f"no effect, there is no such provider: {', '.join(idle)}"
+    return [Check("limits", "warn", detail, f"Providers: {', '.join(PROVIDERS)}.")]
 
 
 def _tracing(settings: Settings) -> list[Check]:
     """Check the tracing configuration, if there is one. Nothing is sent."""
     try:
-        found = destination_of(settings)
+        destination = destination_of(settings)
     except PodiumError as error:
         return [Check("tracing", "fail", str(error), error.hint)]
-    if found is not None:
-        content = "with" if found.content else "without"
-        told = f"to {shown_address(found.endpoint)}, {content} prompts and replies"
-        return [Check("tracing", "ok", told)]
+    if destination is not None:
+        content = "with" if destination.content else "without"
+        detail = f"to {shown_address(destination.endpoint)}, {content} prompts and replies"
+        return [Check("tracing", "ok", detail)]
     if settings.otel is None and collector_named() and not installed():
         return [Check("tracing", "warn", "a collector is named, but OpenTelemetry is not installed", INSTALL)]
     return []
@@ -244,21 +256,21 @@ def _models(settings: Settings) -> Check:
     named = [("model", settings.model)] if settings.model else []
     for profile in dict.fromkeys((*PROFILES, *profiles)):
         named += [(profile, name) for name in models_of(profile, profiles) or [DEFAULT]]
-    told = _told(settings, choice, named)
+    detail = _models_in_use(settings, choice, named)
     for place, name in named:
         try:
             if not name.startswith("replay:"):
                 open_model(name, settings=settings)
         except PodiumError as error:
             where = "`model`" if place == "model" else f"the profile {place}"
-            return Check("models", "warn", f"{told}; {where}: {error}", error.hint)
+            return Check("models", "warn", f"{detail}; {where}: {error}", error.hint)
     hosted = any(is_hosted(name) for _, name in named)
-    unproven = "Opened, but nobody was asked: try `podium models test balanced`." if hosted else ""
-    return Check("models", "ok", told, unproven)
+    unproven = "Opened, but no call was made: try `podium models test balanced`." if hosted else ""
+    return Check("models", "ok", detail, unproven)
 
 
-def _told(settings: Settings, choice: Choice, named: list[tuple[str, str]]) -> str:
+def _models_in_use(settings: Settings, choice: Choice, named: list[tuple[str, str]]) -> str:
     used = [("every agent", settings.model)] if settings.model else named
-    told = ", ".join(f"{place} {name}" for place, name in used)
+    names = ", ".join(f"{place} {name}" for place, name in used)
     reason = "" if settings.model else why(settings, choice)
-    return f"{told} ({reason})" if reason else told
+    return f"{names} ({reason})" if reason else names

@@ -1,9 +1,10 @@
-"""Start, resume and fork of runs."""
+"""Start, resume and fork of runs, and the handle of a run that this process drives."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,10 @@ import msgspec
 from podium.agents.models import Models
 from podium.api.admission import accept, accept_fork, check_start, first_driven, first_of
 from podium.api.context import Context, ModelChoice, choose_model, named, open_context, reply_config
-from podium.api.handle import RunHandle
 from podium.engine.budget import Budget
 from podium.engine.codec import encode
-from podium.engine.events import RunCreated
+from podium.engine.core import Delta
+from podium.engine.events import Event, RunCreated
 from podium.engine.history import HISTORY, check_resumable, history_of
 from podium.engine.log import Lease, Store
 from podium.engine.result import RunResult
@@ -23,7 +24,150 @@ from podium.engine.runner import Driver
 from podium.engine.workflow import Workflow
 from podium.errors import RunLockedError
 from podium.settings import Settings
+from podium.stores.shared import SharedStore, borrow
 from podium.workflows import find_workflow
+
+DELTA_BUFFER = 1000
+"""Reply deltas that a slow viewer may lag behind before the oldest are dropped."""
+
+COMPANION_S = 5.0
+"""Seconds that `result` waits for companion tasks, which normally need milliseconds."""
+
+
+class RunHandle:
+    """Handle that `start`, `resume` and `fork` return. The run is already durable and under way."""
+
+    def __init__(
+        self,
+        store: Store,
+        driver: Driver,
+        lease: Lease,
+        *,
+        shared: SharedStore | None,
+        close: Callable[[], Awaitable[None]],
+    ) -> None:
+        self.run_id = driver.run_id
+        self._driver = driver
+        self._store = store
+        self._shared = shared
+        """Handle that releases the shared store. None: the store belongs to the caller."""
+        self._close = close
+        """Closes what only this drive needs: connections to models."""
+        self._users = 1
+        self._companions: list[asyncio.Task[None]] = []
+        self._task = asyncio.get_running_loop().create_task(self._drive(lease))
+
+    async def _drive(self, lease: Lease) -> RunResult:
+        try:
+            return await self._driver.drive(lease)
+        finally:
+            try:
+                await self._close()
+            finally:
+                await self._let_go()
+
+    async def _let_go(self) -> None:
+        self._users -= 1
+        if self._users == 0 and self._shared is not None:
+            await self._shared.leave()
+
+    def accompany(self, companion: Coroutine[Any, Any, None]) -> None:
+        """Run a task that watches this drive to its end. It does local work only; `result` waits for it, so
+        that it completes even if the event loop ends with the run."""
+        self._companions.append(asyncio.get_running_loop().create_task(companion))
+
+    @property
+    def done(self) -> bool:
+        """Return whether this drive has ended."""
+        return self._task.done()
+
+    async def result(self) -> RunResult:
+        """Wait until the run has ended, waits for a person, or was stopped."""
+        result = await asyncio.shield(self._task)
+        if self._companions:
+            await asyncio.wait(self._companions, timeout=COMPANION_S)
+        return result
+
+    async def abandon(self, reason: str = "paused") -> None:
+        """Stop immediately and leave a run that can be resumed. The result or exception is discarded."""
+        self._driver.pause(reason, at_once=True)
+        await asyncio.wait([self._task])
+        if not self._task.cancelled():
+            self._task.exception()
+
+    async def events(self, after: int = 0) -> AsyncGenerator[Event]:
+        """Yield typed events after `after` as they become durable. Ends when this drive ends."""
+        if self._users == 0 and self._shared is not None:  # it is over, and its store was released
+            async with borrow(self._store.url) as store:
+                for row in await store.read(self.run_id, after=after):
+                    yield row.to_event(self.run_id)
+            return
+        self._users += 1
+        try:
+            async with aclosing(self._tail(after)) as events:
+                async for event in events:
+                    yield event
+        finally:
+            await self._let_go()
+
+    async def _tail(self, after: int) -> AsyncGenerator[Event]:
+        rows = self._store.tail(self.run_id, after=after)
+        following = asyncio.ensure_future(anext(rows, None))
+        try:
+            while True:
+                await asyncio.wait({following, self._task}, return_when=asyncio.FIRST_COMPLETED)
+                if not following.done():
+                    break
+                row = following.result()
+                if row is None:
+                    return  # the owner closed the store
+                after = row.seq
+                yield row.to_event(self.run_id)
+                following = asyncio.ensure_future(anext(rows, None))
+        finally:
+            following.cancel()
+            await asyncio.gather(following, return_exceptions=True)
+            await rows.aclose()
+        for row in await self._store.read(self.run_id, after=after):
+            yield row.to_event(self.run_id)
+
+    def watch_deltas(self, viewer: Callable[[Delta], None]) -> Callable[[], None]:
+        """Call `viewer` synchronously with each reply delta. Returns a function that stops it."""
+        return self._driver.watch_deltas(viewer)
+
+    async def deltas(self) -> AsyncGenerator[Delta]:
+        """Yield reply deltas while replies are generated: path, attempt, offset, text. They are not in the
+        log, and the oldest are dropped for a slow viewer."""
+        queue: asyncio.Queue[Delta | None] = asyncio.Queue()
+
+        def put(delta: Delta) -> None:
+            if queue.qsize() >= DELTA_BUFFER:
+                queue.get_nowait()
+            queue.put_nowait(delta)
+
+        stop = self.watch_deltas(put)
+        self._task.add_done_callback(lambda _: queue.put_nowait(None))
+        try:
+            while (delta := await queue.get()) is not None:
+                yield delta
+        finally:
+            stop()
+
+    async def cancel(self, reason: str = "") -> RunResult:
+        """End the run for good; returns within two seconds."""
+        self._driver.cancel(reason)
+        return await self.result()
+
+    async def pause(self, *, at_once: bool = False) -> RunResult:
+        """Stop the run so that it can be resumed. Calls in flight get the time of the setting `pause_grace`
+        to be recorded, unless `at_once`."""
+        self._driver.pause(at_once=at_once)
+        return await self.result()
+
+    def request_pause(self, reason: str = "paused", *, grace_s: float | None = None) -> None:
+        """Request a pause without waiting, for signal handlers. Calls in flight get `grace_s` seconds to be
+        recorded (None: the setting `pause_grace`); a second request is immediate."""
+        self._driver.pause(reason, grace_s=grace_s)
 
 
 async def start(
@@ -47,27 +191,26 @@ async def start(
     `reply_timeout` (seconds) and `reply_tokens` limit each reply of this run, whatever the settings and the
     agents say.
     """
-    found = check_start(workflow, request, budget, concurrency, approve, options)
+    checked = check_start(workflow, request, budget, concurrency, approve, options)
     limits = reply_config(reply_timeout, reply_tokens)
     ctx = await open_context(store, settings)
     try:
-        prompts = ctx.read_prompts(found.workflow)
+        prompts = ctx.read_prompts(checked.workflow)
         marks = {**limits, "prompts": prompts} if prompts else limits
         new = await accept(
-            ctx, found, model=model, model_for=model_for, budget=budget,
-            concurrency=concurrency, cache=cache, marks=marks,
-        )  # fmt: skip
-        lease = await ctx.store.create_driven(*first_driven(ctx, new))
-        driver = Driver(
-            ctx.store,
-            lease.run_id,
-            new.workflow,
-            make_run=ctx.make_run(new.models),
-            redact=ctx.redact,
-            concurrency=new.created.config["concurrency"],
-            pause_grace_s=ctx.settings.pause_grace,
-            created=_as_logged(ctx, new.created),
+            ctx,
+            checked,
+            model=model,
+            model_for=model_for,
+            budget=budget,
+            concurrency=concurrency,
+            cache=cache,
+            marks=marks,
         )
+        lease = await ctx.store.create_driven(*first_driven(ctx, new))
+        # Redacted, as it will be read back from the log: the first drive sees the same as later ones.
+        created = msgspec.json.decode(ctx.redact(encode(new.created)), type=RunCreated)
+        driver = _driver(ctx, lease.run_id, new.workflow, new.models, created.config, created=created)
         return _under_way(ctx, driver, lease, new.models)
     except BaseException:
         await ctx.leave()
@@ -131,15 +274,15 @@ async def resume(
     """Continue a run where its log ends. Budgets are new totals; finished steps are not run again. `marks`
     are stored in the config of its log. A run that sleeps for longer than `nap_s` seconds is paused until it
     wakes."""
-    kept = {**(marks or {}), **reply_config(reply_timeout, reply_tokens)}
+    changes = {**(marks or {}), **reply_config(reply_timeout, reply_tokens)}
     ctx = await open_context(store, settings)
     try:
         row = await ctx.store.get(run_id)
         check_resumable(row.run_id, row.status)
-        lease, taken = await _acquired(ctx.store, row.run_id, take_over)
+        lease, taken_over = await _acquired(ctx.store, row.run_id, take_over)
         try:
-            driver, models = await _resumed(ctx, row.run_id, workflow, budget, model, model_for, kept)
-            driver.taken_over, driver.nap_s = taken, nap_s
+            driver, models = await _resumed(ctx, row.run_id, workflow, budget, model, model_for, changes)
+            driver.taken_over, driver.nap_s = taken_over, nap_s
         except BaseException:
             await ctx.store.release(lease)
             raise
@@ -167,10 +310,7 @@ async def fork(
     try:
         new = await accept_fork(ctx, run_id, at, reply, prompt, model, workflow, budget)
         lease = await ctx.store.create_driven(*first_of(ctx, new))
-        driver = Driver(
-            ctx.store, lease.run_id, new.workflow, make_run=ctx.make_run(new.models), redact=ctx.redact,
-            concurrency=new.created.config.get("concurrency", 0), pause_grace_s=ctx.settings.pause_grace,
-        )  # fmt: skip
+        driver = _driver(ctx, lease.run_id, new.workflow, new.models, new.created.config)
         return _under_way(ctx, driver, lease, new.models)
     except BaseException:
         await ctx.leave()
@@ -191,7 +331,7 @@ def _under_way(ctx: Context, driver: Driver, lease: Lease, models: Models) -> Ru
     """Start driving the run, with tracing if it is configured."""
     handle = RunHandle(ctx.store, driver, lease, shared=ctx.shared, close=models.close)
     if ctx.traces is not None:
-        from podium.tracing.follow import follow  # noqa: PLC0415 - nothing of it is loaded when it is off
+        from podium.tracing.export import follow  # noqa: PLC0415 - nothing of it is loaded when it is off
 
         handle.accompany(follow(handle.events(), ctx.store, handle.run_id, lease.last_seq, ctx.traces))
     return handle
@@ -207,28 +347,43 @@ async def _resumed(
     marks: Mapping[str, Any],
 ) -> tuple[Driver, Models]:
     created, config, old_budget = history_of(await ctx.store.read(run_id, types=HISTORY))
-    found = workflow or find_workflow(created.workflow)
+    flow = workflow or find_workflow(created.workflow)
     changes: dict[str, Any] = {}
     opened = choose_model(ctx, changes, model)
-    told = {key: value for key, value in marks.items() if config.get(key) != value}
-    prompts = ctx.read_prompts(found)
+    changed = {key: value for key, value in marks.items() if config.get(key) != value}
+    prompts = ctx.read_prompts(flow)
     if prompts != config.get("prompts", {}):
-        told["prompts"] = prompts
+        changed["prompts"] = prompts
     if model_for:
         changes["model_for"] = {**config.get("model_for", {}), **named(ctx, model_for)}
     now = {**config, **changes}
     models = await ctx.prepare(now, old_budget.merged(budget or Budget()), opened)
     if changes:
         changes |= {"models": now["models"], "rehearsal": now["rehearsal"]}
-    driver = Driver(
-        ctx.store, run_id, found, make_run=ctx.make_run(models), redact=ctx.redact, budget=budget,
-        config={**changes, **told}, concurrency=config.get("concurrency", 0),
+    changes |= changed
+    return _driver(ctx, run_id, flow, models, config, budget=budget, changes=changes), models
+
+
+def _driver(
+    ctx: Context,
+    run_id: str,
+    workflow: Workflow,
+    models: Models,
+    config: Mapping[str, Any],
+    *,
+    budget: Budget | None = None,
+    changes: Mapping[str, Any] | None = None,
+    created: RunCreated | None = None,
+) -> Driver:
+    return Driver(
+        ctx.store,
+        run_id,
+        workflow,
+        make_run=ctx.make_run(models),
+        redact=ctx.redact,
+        budget=budget,
+        config=changes,
+        concurrency=config.get("concurrency", 0),
         pause_grace_s=ctx.settings.pause_grace,
-    )  # fmt: skip
-    return driver, models
-
-
-def _as_logged(ctx: Context, created: RunCreated) -> RunCreated:
-    """Return the event as it will be read back from the log (redacted), so that the first drive sees the same
-    as later ones."""
-    return msgspec.json.decode(ctx.redact(encode(created)), type=RunCreated)
+        created=created,
+    )

@@ -48,7 +48,7 @@ HINTS = {
 
 
 class Greeting(msgspec.Struct, frozen=True):
-    """What is asked for: small, and of two types."""
+    """A small reply with two field types."""
 
     sum: int
     sentence: str
@@ -143,8 +143,8 @@ def hint_of(trial: Trial) -> str:
         return f"Is the key in {' or '.join(provider.keys)} the right one?"
     if provider is not None and status == 404:
         return f"Is the name right? `podium models {provider.name}` lists those with a known price."
-    said = HINTS.get(fault, "") or HINTS.get(trial.failure.error_type if trial.failure else "", "")
-    return said or f"{count(trial.usage.calls, 'call')} made, {price_word(trial.usage)}."
+    hint = HINTS.get(fault, "") or HINTS.get(trial.failure.error_type if trial.failure else "", "")
+    return hint or f"{count(trial.usage.calls, 'call')} made, {price_word(trial.usage)}."
 
 
 def trial_data(trial: Trial) -> dict[str, Any]:
@@ -159,7 +159,7 @@ def trial_data(trial: Trial) -> dict[str, Any]:
         "mode": (last.mode if last else "") or None,
         "attempts": len(trial.attempts),
         "repairs": trial.repairs,
-        "fell_back_from": [one.from_model for one in trial.fell_back],
+        "fell_back_from": [fallback.from_model for fallback in trial.fell_back],
         "usage": trial.usage.to_dict(),
         "reply": msgspec.json.decode(encode(trial.result.output)),
         "error": None if trial.ok else sentence(problem_of(trial)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from typing import Any
 
 from podium.engine.codec import decode
@@ -10,6 +11,8 @@ from podium.engine.events import Event
 from podium.engine.log import RunRow, Store
 from podium.engine.result import RunResult
 from podium.engine.state import RunState, StepState
+from podium.report.conversation import Conversations
+from podium.report.messages import ShownConversation
 from podium.report.presentation import Presentation
 from podium.workflows import presentation_of
 
@@ -26,6 +29,11 @@ async def watched(store: Store, row: RunRow, *, until: int | None = None) -> tup
     for event in events:
         shown.apply(event)
     return events, shown
+
+
+async def conversations_of(store: Store, events: Iterable[Event]) -> list[ShownConversation]:
+    """Return the conversations of a run: those of asks with tools, and threads."""
+    return await Conversations.of(events).all(store.get_blob)
 
 
 async def state_of(store: Store, run_id: str) -> RunState:

@@ -1,22 +1,103 @@
-"""`Brain`, the facts of one project."""
+"""`Brain`, the facts of one project, and the changes that a person makes to them."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Literal
 
 import msgspec
 
-from podium.brain.canon import NAMED, Canon
-from podium.brain.contradictions import Contradiction, find_contradictions
-from podium.brain.editing import cleaned, now, prepared, told
+from podium.brain.contradictions import NAMED, Canon, Contradiction, find_contradictions
 from podium.brain.semantic_search import Meaning, open_embedder
-from podium.brain.vocabulary import predicate_key, search_terms
+from podium.brain.vocabulary import name_key, predicate_key, search_terms
+from podium.engine.codec import encode, reader
 from podium.engine.events import Charge
 from podium.engine.log import Store
-from podium.engine.redaction import redactor
+from podium.engine.redaction import Redact, redactor
 from podium.engine.store_parts import Fact, FactChange, FactUpdate
 from podium.errors import UsageError
 from podium.settings import Settings
+
+LONGEST = {"subject": 200, "predicate": 200, "value": 4000, "quote": 2000}
+"""Maximum characters of each field."""
+EDITABLE = ("value", "subject", "predicate", "kind", "quote")
+
+
+def now() -> str:
+    """Return the current time in UTC, in a format that sorts chronologically."""
+    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def fact_id(fact: Fact) -> str:
+    """Return an id that is the same for the same fact of the same run, so that a repeated step proposes
+    nothing twice."""
+    parts = [fact.source_run, name_key(fact.subject), fact.predicate.casefold(), fact.value.casefold()]
+    return hashlib.blake2b(encode(parts), digest_size=6).hexdigest()
+
+
+def cleaned(fact: Fact, redact: Redact) -> Fact:
+    """Return a fact without secrets, lone surrogates and surplus whitespace, with its fields truncated."""
+    clean: Fact = reader(Fact)(redact(encode(fact)))
+    parts = {name: " ".join(getattr(clean, name).split())[:most].strip() for name, most in LONGEST.items()}
+    return msgspec.structs.replace(clean, **parts)
+
+
+def redacted(change: FactChange, redact: Redact) -> FactChange:
+    """Return a history entry without secrets, since it repeats the values of facts."""
+    clean: FactChange = reader(FactChange)(redact(encode(change)))
+    return clean
+
+
+def prepared(facts: Iterable[Fact], project: str, redact: Redact) -> list[Fact]:
+    """Return facts ready for a store, with ids and times; skips incomplete ones."""
+    moment = now()
+    clean = [cleaned(fact, redact) for fact in facts]
+    return [
+        msgspec.structs.replace(
+            fact,
+            id=fact.id or fact_id(fact),
+            project=project,
+            created_at=fact.created_at or moment,
+            updated_at=fact.updated_at or moment,
+        )
+        for fact in clean
+        if fact.subject and fact.predicate and fact.value
+    ]
+
+
+def accepted(fact: Fact, by: str) -> FactUpdate:
+    return _moved(fact, "accepted", by)
+
+
+def discarded(fact: Fact, by: str) -> FactUpdate:
+    return _moved(fact, "discarded", by)
+
+
+def replaced(fact: Fact, by: str, successor: Fact) -> FactUpdate:
+    """Discard a fact of canon in favour of a newer one; it stays readable."""
+    change = FactChange(
+        at=now(),
+        by=by,
+        action="replaced",
+        before={"status": fact.status, "value": fact.value},
+        after={"status": "discarded", "replaced_by": successor.id, "value": successor.value},
+    )
+    return FactUpdate(msgspec.structs.replace(fact, status="discarded"), change)
+
+
+def edited(fact: Fact, by: str, **fields: str) -> FactUpdate:
+    before = {name: str(getattr(fact, name)) for name in fields}
+    change = FactChange(at=now(), by=by, action="edited", before=before, after=fields)
+    return FactUpdate(msgspec.structs.replace(fact, **fields), change)
+
+
+def _moved(fact: Fact, status: Literal["accepted", "discarded"], by: str) -> FactUpdate:
+    before, after = {"status": fact.status}, {"status": status}
+    change = FactChange(at=now(), by=by, action=status, before=before, after=after)
+    return FactUpdate(msgspec.structs.replace(fact, status=status), change)
+
 
 _K = 60
 """Rank constant of reciprocal rank fusion: weight of a first place relative to a tenth; 60 is the usual
@@ -94,7 +175,7 @@ class Brain:
 
     @property
     def warning(self) -> str:
-        """Why the last search did not use the configured embedding model; empty if it did."""
+        """The reason why the last search did not use the configured embedding model; empty if it did."""
         return self._meaning.warning if self._meaning else ""
 
     @property
@@ -133,11 +214,13 @@ class Brain:
     async def propose(self, run_id: str, facts: Sequence[Fact]) -> int:
         """Add facts for review; return how many of this run's facts then await review. Skips facts that canon
         already has and incomplete ones. Facts that this run proposed before keep the decision about them."""
-        given = [msgspec.structs.replace(fact, source_run=run_id, status="proposed") for fact in facts]
+        proposed = [msgspec.structs.replace(fact, source_run=run_id, status="proposed") for fact in facts]
         canon = await self.canon()
-        known = {_said(fact, canon) for fact in canon.facts}
+        known = {_normalized(fact, canon) for fact in canon.facts}
         new = [
-            fact for fact in prepared(given, self.project, self._redact) if _said(fact, canon) not in known
+            fact
+            for fact in prepared(proposed, self.project, self._redact)
+            if _normalized(fact, canon) not in known
         ]
         if new:
             change = FactChange(action="proposed", at=now(), by=f"run {run_id}")
@@ -148,7 +231,8 @@ class Brain:
         """Accept, discard, edit or replace facts (see `editing`); return the ids of those that were unchanged
         since they were read."""
         clean = [
-            FactUpdate(cleaned(fact, self._redact), told(change, self._redact)) for fact, change in updates
+            FactUpdate(cleaned(fact, self._redact), redacted(change, self._redact))
+            for fact, change in updates
         ]
         return await self._store.change_facts(clean, now())
 
@@ -171,6 +255,6 @@ def checked_project(name: str) -> str:
     return clean
 
 
-def _said(fact: Fact, canon: Canon) -> tuple[str, str, str]:
+def _normalized(fact: Fact, canon: Canon) -> tuple[str, str, str]:
     """Return a fact in normalized form: `Ellie, eyeColor: green` is `Elena Marsh, eye colour: Green`."""
     return canon.resolve(fact.subject), predicate_key(fact.predicate), fact.value.casefold()

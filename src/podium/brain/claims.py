@@ -1,4 +1,4 @@
-"""Comparable claims in facts: numbers, units, dates, colours."""
+"""Comparable claims in facts: numbers, units, dates, colours, life and death."""
 
 from __future__ import annotations
 
@@ -7,7 +7,16 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
-from podium.brain.vocabulary import COLOURS, DESCRIPTION, SPELLINGS, STATUS, predicate_key, singular, words_of
+from podium.brain.vocabulary import (
+    COLOURS,
+    DESCRIPTION,
+    SPELLINGS,
+    STATUS,
+    predicate_key,
+    singular,
+    word_set,
+    words_of,
+)
 from podium.engine.store_parts import Fact
 
 _UNITS: dict[str, tuple[str, float]] = {
@@ -25,10 +34,10 @@ _UNITS: dict[str, tuple[str, float]] = {
     for unit in units.split()
 }  # fmt: skip
 
-_ONES = [
-    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
-    "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
-]  # fmt: skip
+_ONES = """
+    zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
+    sixteen seventeen eighteen nineteen
+    """.split()
 _TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
 _NUMBER_WORDS = {word: number for number, word in enumerate(_ONES)} | {
     word: number * 10 for number, word in enumerate(_TENS, 2)
@@ -52,13 +61,23 @@ _MONTHS = {
     name: number
     for number, names in enumerate(
         (
-            "january jan", "february feb", "march mar", "april apr", "may", "june jun", "july jul",
-            "august aug", "september sep sept", "october oct", "november nov", "december dec",
+            "january jan",
+            "february feb",
+            "march mar",
+            "april apr",
+            "may",
+            "june jun",
+            "july jul",
+            "august aug",
+            "september sep sept",
+            "october oct",
+            "november nov",
+            "december dec",
         ),
         1,
     )
     for name in names.split()
-}  # fmt: skip
+}
 _MONTH = "|".join(_MONTHS)
 _ISO = re.compile(r"\b(\d{4})-(\d{1,2})(?:-(\d{1,2}))?\b")
 _DAY_FIRST = re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?({_MONTH})\b\.?(?:,?\s+(\d{{4}}))?")
@@ -123,18 +142,18 @@ def figures_of(text: str) -> Figures:
     plain = _SPOKEN.sub(_digits, text.casefold().replace("’", "'").replace("″", '"').replace("′", "'"))
     about = bool(_ABOUT.search(plain))
     dates, plain = _take_dates(plain)
-    found: list[Quantity] = []
+    quantities: list[Quantity] = []
 
     def both(dimension: str, first: float, second: float) -> Callable[[re.Match[str]], str]:
         def take(match: re.Match[str]) -> str:
             amount = int(match[1]) * first + int(match[2]) * second
-            found.append(Quantity(amount, dimension, amount, about, unit=0))
+            quantities.append(Quantity(amount, dimension, amount, about, unit=0))
             return " "
 
         return take
 
     def decade(match: re.Match[str]) -> str:
-        found.append(Quantity(float(match[1]), "", float(match[1]), about, span=9))
+        quantities.append(Quantity(float(match[1]), "", float(match[1]), about, span=9))
         return " "
 
     def number(match: re.Match[str]) -> str:
@@ -143,13 +162,13 @@ def figures_of(text: str) -> Figures:
             float(raw.replace(",", "")) if re.search(r",\d{3}(\D|$)", raw) else float(raw.replace(",", "."))
         )
         dimension, factor = _UNITS.get(unit) or _UNITS.get(unit.removesuffix("s")) or ("", 1.0)
-        found.append(Quantity(value, dimension, value * factor, about, unit=factor if dimension else 1))
+        quantities.append(Quantity(value, dimension, value * factor, about, unit=factor if dimension else 1))
         return " " if dimension else f" {unit}"
 
     plain = _FEET.sub(both("length", 0.3048, 0.0254), _scaled(plain))
     plain = _METRES.sub(both("length", 1.0, 0.01), _HOURS.sub(both("time", 3600.0, 60.0), plain))
     rest = _NUMBER.sub(number, _DECADE.sub(decade, plain))
-    return Figures(dates, found, _ABOUT.sub(" ", rest) if found or dates else rest)
+    return Figures(dates, quantities, _ABOUT.sub(" ", rest) if quantities or dates else rest)
 
 
 def _scaled(text: str) -> str:
@@ -170,20 +189,20 @@ def _digits(match: re.Match[str]) -> str:
 
 
 def _take_dates(text: str) -> tuple[list[Date], str]:
-    found: list[Date] = []
+    dates: list[Date] = []
     for pattern, order in ((_ISO, "ymd"), (_DAY_FIRST, "dmy"), (_MONTH_FIRST, "mdy"), (_MONTH_YEAR, "my")):
         for match in pattern.finditer(text):
             part = dict(zip(order, match.groups(), strict=True))
             month = part.get("m") or ""
-            found.append(
+            dates.append(
                 Date(int(part["y"] or 0), _MONTHS.get(month) or int(month or 0), int(part.get("d") or 0))
             )
         text = pattern.sub(" ", text)
-    found += [Date(int(match[1])) for match in _SLASHED.finditer(text)]
+    dates += [Date(int(match[1])) for match in _SLASHED.finditer(text)]
     text = _SLASHED.sub(" ", text)
-    if not found and (year := _YEAR.match(text)):
+    if not dates and (year := _YEAR.match(text)):
         return [Date(int(year[1]))], ""
-    return found, text
+    return dates, text
 
 
 _OPEN = frozenset({"is", "has", DESCRIPTION, "eye", "hair", "skin"})
@@ -207,29 +226,179 @@ def claims_of(fact: Fact) -> list[Claim]:
     if predicate == "born":
         dated = bool(figures_of(fact.value).dates)
         predicate = "birth date" if dated else "birthplace"
-    found = [Claim(predicate, fact.value)]
+    claims = [Claim(predicate, fact.value)]
     if predicate in _OPEN:
-        found += _coloured(predicate, fact.value)
+        claims += _coloured(predicate, fact.value)
     if predicate == "is" and _AGED.search(fact.value):
-        found.append(Claim("age", fact.value))
+        claims.append(Claim("age", fact.value))
     if predicate == "is" and {SPELLINGS.get(word, word) for word in words_of(fact.value)} & {"dead", "alive"}:
-        found.append(Claim(STATUS, fact.value))
-    return found
+        claims.append(Claim(STATUS, fact.value))
+    return claims
 
 
 def _coloured(predicate: str, value: str) -> list[Claim]:
     """Return colour claims: `tall, with green eyes and black hair` has two."""
     words = [singular(SPELLINGS.get(word, word)) for word in words_of(value)]
-    found: list[Claim] = []
+    claims: list[Claim] = []
     begin = 0
     for place, word in enumerate(words):
         if word in _PARTS:
             colours = [near for near in words[max(begin, place - _NEAR) : place] if near in COLOURS]
             begin = place + 1
             if colours:
-                found.append(Claim(_PARTS[word], " ".join(colours)))
-    if not found and predicate in _PARTS:
+                claims.append(Claim(_PARTS[word], " ".join(colours)))
+    if not claims and predicate in _PARTS:
         colours = [word for word in words if word in COLOURS]
         if colours:
-            found.append(Claim(_PARTS[predicate], " ".join(colours)))
-    return found
+            claims.append(Claim(_PARTS[predicate], " ".join(colours)))
+    return claims
+
+
+DeadNames = dict[str, list[tuple[tuple[str, ...], str]]]
+"""Names of dead subjects as words, with the key of each subject, by their first word."""
+
+_DEATHS = word_set(
+    "die dies died death killed murdered executed drowned drowns perished perishes dead deceased slain"
+)
+_DEATH_WORDS = word_set("death cause of date day year place manner time the his her how")
+_TAKEN = word_set("killed murdered executed drowned slain")
+"""Words that need a passive form: `killed | the captain` is about another person's death."""
+_PASSIVE = word_set("is was were gets got been by in at during")
+_ALIVE = word_set("alive survives survived living revived resurrected")
+_UNSURE = word_set(
+    "almost nearly fake fakes faked presumed believed rumoured rumored supposedly thought not no never false "
+    "unknown threatens fears feared wants tries plans may might could undead will someone somebody"
+)
+"""Words with which a death is not certain."""
+
+_SPEECH = "say speak tell ask answer shout whisper talk reply call sing laugh narrate warn argue explain cry"
+_DEEDS = (
+    "walk run enter fight arrive leave drive kill meet visit attend climb open close take give hold sit "
+    "stand eat drink write read look watch smile kiss hug dance ride sail travel return appear join lead "
+    "follow grab throw search find hide escape attack save rescue confront help"
+)
+_PAST = (
+    "said spoke told asked answered shouted whispered talked replied called sang laughed warned walked ran "
+    "entered fought arrived left drove met visited attended climbed appeared returned joined"
+)
+
+
+def _forms(verbs: str) -> frozenset[str]:
+    forms: set[str] = set()
+    for verb in verbs.split():
+        forms |= {verb, f"{verb}s", f"{verb}es", f"{verb.removesuffix('e')}ing", f"{verb}{verb[-1]}ing"}
+    return frozenset(forms) | {"cries", "replies", "carries"}
+
+
+_SCRIPT = word_set("dialogue line lines says speech script exchange")
+"""Predicates with which `Marcus: …` means that Marcus speaks."""
+ACTS = _forms(f"{_SPEECH} {_DEEDS}") | {"dialogue", "line", "lines"}
+PAST_ACTS = word_set(_PAST)
+
+_APART = re.compile(
+    r"\b(flash\s?backs?|memor(y|ies)|remembers?|remembered|ghosts?|spirits?|dreams?|visions?|recordings?|letters?"
+    r"|photographs?|photos?|portraits?|corpse|dead body|funeral|grave|tomb|years ago|earlier|hallucinat\w+"
+    r"|imagin\w+|before (his|her|their|the) death|undead|haunts?|resurrect\w*|diary|will and testament)\b",
+    re.IGNORECASE,
+)
+"""Contexts in which the dead may speak."""
+_ADVERBS = word_set("then now still slowly quietly softly suddenly also again finally calmly angrily")
+
+
+_LIFE = re.compile(
+    "|".join(
+        rf"\b{word}\b"
+        for word in sorted(
+            {*_DEATHS, *_ALIVE, "dead", "alive"}
+            | {word for word, same in SPELLINGS.items() if same in ("dead", "alive")}
+        )
+    ),
+    re.IGNORECASE,
+)
+
+
+def speaks_of_life(fact: Fact) -> bool:
+    """Return whether `tells_death` or `tells_life` can be true. Much faster than both, and most facts are not
+    about life and death."""
+    text = f"{fact.predicate} {fact.value}"
+    return not text.isascii() or _LIFE.search(text) is not None
+
+
+def tells_death(fact: Fact) -> bool:
+    """Return whether a fact states with certainty that its subject is dead."""
+    words = set(words_of(f"{fact.predicate} {fact.value}"))
+    if words & _UNSURE:
+        return False
+    if _is_death(words_of(fact.predicate)):
+        return True
+    return any(_is_state(claim, "dead") for claim in claims_of(fact))
+
+
+def _is_death(predicate: list[str]) -> bool:
+    """Return True for `dies in`, `was killed by` and `cause of death`, but not for `killed` or `father's
+    death`."""
+    if "death" in predicate:
+        return set(predicate) <= _DEATH_WORDS
+    if set(predicate) & _TAKEN:
+        return bool(set(predicate) & _PASSIVE)
+    head = next((word for word in predicate if word not in _PASSIVE), "")
+    return head in _DEATHS
+
+
+def tells_life(fact: Fact) -> bool:
+    """Return whether a fact states that its subject is alive."""
+    if set(words_of(fact.value)) & _UNSURE:
+        return False
+    if set(words_of(fact.predicate)) & _ALIVE and "no" not in words_of(fact.value):
+        return True
+    return any(_is_state(claim, "alive") for claim in claims_of(fact))
+
+
+def act_of(fact: Fact) -> str:
+    """Return the verb with which a fact's subject acts; empty if it does not, or only in a memory."""
+    if is_apart(fact):
+        return ""
+    return _verb([word for word in words_of(fact.predicate) if word not in ("is", "are", "was")])
+
+
+def acts_of_others(fact: Fact, names: DeadNames) -> dict[str, str]:
+    """Return which of these act in a fact about another subject, by key, with the verb: `Scene 7 | action |
+    Marcus walks in`."""
+    words = words_of(fact.value)
+    verbs: dict[str, str] = {}
+    for place, word in enumerate(words):
+        for name, key in names.get(word, ()):
+            if tuple(words[place : place + len(name)]) == name:
+                verb = _verb(words[place + len(name) :]) or _spoken(fact, name)
+                if verb:
+                    verbs.setdefault(key, verb)
+    return {} if not verbs or is_apart(fact) else verbs
+
+
+def _spoken(fact: Fact, name: tuple[str, ...]) -> str:
+    """Return `dialogue` for a script line such as `Marcus: We should go.`"""
+    if not set(words_of(fact.predicate)) & _SCRIPT:
+        return ""
+    line = rf"\b{re.escape(' '.join(name))}\b\s*(\([^)]*\))?\s*:"
+    return "dialogue" if re.search(line, fact.value.lower()) else ""
+
+
+def is_apart(fact: Fact) -> bool:
+    """Return whether a fact is about a memory, a ghost, a letter: nothing that happens now."""
+    return bool(_APART.search(f"{fact.subject} {fact.predicate} {fact.value} {fact.quote}"))
+
+
+def _verb(words: list[str]) -> str:
+    for word in words[:2]:
+        if word in ACTS or word in PAST_ACTS:
+            return word
+        if word not in _ADVERBS:
+            return ""
+    return ""
+
+
+def _is_state(claim: Claim, state: str) -> bool:
+    if claim.predicate != STATUS:
+        return False
+    words = {SPELLINGS.get(word, word) for word in words_of(claim.value)}
+    return state in words or (state == "dead" and bool(words & _DEATHS))

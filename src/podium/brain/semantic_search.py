@@ -62,8 +62,8 @@ class FunctionEmbedder:
 
     async def embed(self, texts: Sequence[str]) -> Embedded:
         try:
-            given = self._function(list(texts))
-            vectors = await given if inspect.isawaitable(given) else given
+            result = self._function(list(texts))
+            vectors = await result if inspect.isawaitable(result) else result
         except Exception as error:
             raise EmbeddingError(f"{self.name} failed: {type(error).__name__}: {error}.") from error
         return Embedded(vectors, NOTHING)
@@ -96,33 +96,33 @@ def _open_function(name: str) -> FunctionEmbedder:
             f"There is no file for the embeddings of {name}.", hint="Write it as python:FILE.py:function."
         )
     try:
-        found = getattr(load_module(path), function, None)
+        embed = getattr(load_module(path), function, None)
     except Exception as error:
         raise ModelUnavailableError(
             f"The file of {name} cannot be imported: {type(error).__name__}: {error}.",
             hint=f"Try `python {path}`.",
         ) from error
-    if not callable(found):
+    if not callable(embed):
         raise ModelUnavailableError(f"{path} holds no function {function or '(empty name)'}.")
-    return FunctionEmbedder(found, f"python:{path}:{function}")
+    return FunctionEmbedder(embed, f"python:{path}:{function}")
 
 
 def checked(vectors: Any, count: int, name: str) -> list[list[float]]:
     """Return the vectors if there is one list of finite numbers per text, all of one length; else raise
     `EmbeddingError`."""
     try:
-        found = [[float(number) for number in vector] for vector in vectors]
+        rows = [[float(number) for number in vector] for vector in vectors]
     except (TypeError, ValueError) as error:
         raise EmbeddingError(f"{name} returned something else than lists of numbers.") from error
-    sizes = {len(vector) for vector in found}
-    if len(found) != count or len(sizes) > 1 or 0 in sizes:
+    sizes = {len(vector) for vector in rows}
+    if len(rows) != count or len(sizes) > 1 or 0 in sizes:
         raise EmbeddingError(
-            f"{name} returned {len(found)} vectors of {sorted(sizes)} numbers for {count} texts.",
+            f"{name} returned {len(rows)} vectors of {sorted(sizes)} numbers for {count} texts.",
             hint="It must return one vector for each text, all of the same length.",
         )
-    if not all(math.isfinite(number) for vector in found for number in vector):
+    if not all(math.isfinite(number) for vector in rows for number in vector):
         raise EmbeddingError(f"{name} returned numbers that are not finite.")
-    return found
+    return rows
 
 
 LEAST = 0.2
@@ -141,10 +141,10 @@ def pack(vector: Sequence[float]) -> bytes:
 
 
 def unpack(data: bytes) -> list[float]:
-    found = array("f", data)
+    numbers = array("f", data)
     if sys.byteorder == "big":
-        found.byteswap()
-    return found.tolist()
+        numbers.byteswap()
+    return numbers.tolist()
 
 
 def sketch(data: bytes) -> bytes:
@@ -223,10 +223,10 @@ class Meaning:
     async def embed(self, canon: Sequence[Fact]) -> int:
         """Embed the facts that have no vector of this model yet; return how many."""
         done = await self._current()
-        left = [fact for fact in canon if fact.id not in done]
-        paid = await self._vectors([fact.id for fact in left])  # a crash came between vector and sketch
+        unsketched = [fact for fact in canon if fact.id not in done]
+        paid = await self._vectors([fact.id for fact in unsketched])  # a crash came between vector and sketch
         await self._sketch(paid)
-        missing = [fact for fact in left if fact.id not in paid]
+        missing = [fact for fact in unsketched if fact.id not in paid]
         for start in range(0, len(missing), AT_ONCE):
             some = missing[start : start + AT_ONCE]
             vectors = await self._embedded([text_of(fact) for fact in some])

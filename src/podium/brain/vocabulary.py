@@ -9,18 +9,20 @@ from functools import lru_cache
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _ARTICLES = frozenset({"a", "an", "the"})
 TITLES = frozenset({"mr", "mrs", "ms", "miss", "dr", "sir", "lady", "lord"})
-_FILLERS = _ARTICLES | {
-    "of", "and", "with", "in", "on", "at", "is", "are", "was", "were", "be", "has", "have", "had", "her",
-    "his", "their", "its", "color", "colour", "coloured", "colored", "who", "which", "that", "by", "to",
-}  # fmt: skip
+_FILLERS = _ARTICLES | set(
+    """
+    of and with in on at is are was were be has have had her his their its color colour coloured colored
+    who which that by to
+    """.split()
+)
 """Words that do not affect the meaning of a value."""
-STOP_WORDS = _FILLERS | {
-    "i", "me", "my", "we", "our", "you", "your", "he", "she", "it", "they", "them", "this", "these", "those",
-    "as", "for", "from", "into", "or", "but", "if", "then", "than", "so", "do", "does", "did", "will",
-    "would", "can", "could", "should", "may", "might", "must", "not", "no", "there", "here", "what", "when",
-    "where", "how", "why", "about", "over", "under", "up", "down", "out", "all", "any", "some", "one", "make",
-    "create", "write",
-}  # fmt: skip
+STOP_WORDS = _FILLERS | set(
+    """
+    i me my we our you your he she it they them this these those as for from into or but if then than so
+    do does did will would can could should may might must not no there here what when where how why
+    about over under up down out all any some one make create write
+    """.split()
+)
 """Too common to search for."""
 
 SPELLINGS = {
@@ -36,9 +38,11 @@ SPELLINGS = {
 """Synonyms and spellings; shades count as their colour."""
 
 COLOURS = frozenset(
-    {"black", "white", "grey", "red", "green", "blue", "brown", "blond", "hazel", "amber", "yellow", "pink",
-     "purple", "violet", "orange", "turquoise", "auburn", "ginger", "copper", "bronze"}
-)  # fmt: skip
+    """
+    black white grey red green blue brown blond hazel amber yellow pink purple violet orange turquoise
+    auburn ginger copper bronze
+    """.split()
+)
 
 
 def word_set(text: str) -> frozenset[str]:
@@ -62,16 +66,16 @@ def _unaccented(text: str) -> str:
 def name_key(name: str) -> str:
     """Return a name in normalized form: `The Dr. Elena Marsh` and `elena marsh` are equal."""
     words = words_of(name)
-    kept = [word for word in words if word not in _ARTICLES and word not in TITLES]
-    return " ".join(kept or words) or " ".join(name.casefold().split())  # a name may be an emoji
+    parts = [word for word in words if word not in _ARTICLES and word not in TITLES]
+    return " ".join(parts or words) or " ".join(name.casefold().split())  # a name may be an emoji
 
 
 @lru_cache(maxsize=65536)
 def value_words(text: str) -> frozenset[str]:
     """Return the meaningful words of a value, with normalized spelling and in the singular."""
-    found = words_of(text)
-    kept = [singular(SPELLINGS.get(word, word)) for word in found if word not in _FILLERS]
-    return frozenset(kept) or frozenset(found)
+    words = words_of(text)
+    terms = [singular(SPELLINGS.get(word, word)) for word in words if word not in _FILLERS]
+    return frozenset(terms) or frozenset(words)
 
 
 def singular(word: str) -> str:
@@ -83,8 +87,8 @@ def singular(word: str) -> str:
 
 def search_terms(text: str, most: int = 64) -> list[str]:
     """Return the words of a text worth searching for, each once."""
-    found = dict.fromkeys(words_of(text))
-    return ([word for word in found if word not in STOP_WORDS] or list(found))[:most]
+    words = dict.fromkeys(words_of(text))
+    return ([word for word in words if word not in STOP_WORDS] or list(words))[:most]
 
 
 ALIAS = "alias"
@@ -152,11 +156,11 @@ _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 def _table() -> dict[str, str]:
-    found = {name: name for name in _SYNONYMS}
+    table = {name: name for name in _SYNONYMS}
     for name, others in _SYNONYMS.items():
-        found |= {" ".join(singular(word) for word in other.split()): name for other in others.split(", ")}
-        found |= dict.fromkeys(others.split(", "), name)
-    return found
+        table |= {" ".join(singular(word) for word in other.split()): name for other in others.split(", ")}
+        table |= dict.fromkeys(others.split(", "), name)
+    return table
 
 
 _TABLE = _table()
@@ -165,8 +169,7 @@ _TABLE = _table()
 @lru_cache(maxsize=8192)
 def predicate_key(predicate: str) -> str:
     """Return a predicate in normalized form: `Eye_color`, `eyeColor` and `has the eye colour` are equal."""
-    given = words_of(_CAMEL.sub(" ", predicate).replace("_", " "))
-    words = list(given)
+    words = words_of(_CAMEL.sub(" ", predicate).replace("_", " "))
     while len(words) > 1 and words[0] in _LEADING:
         del words[0]
     plain = " ".join(words)

@@ -47,8 +47,8 @@ class TwoColumns:
         they are."""
         lines = _plain(description).splitlines()
         for prose, group in groupby(lines, key=lambda line: line[:1] not in ("", " ")):
-            given = list(group)
-            for line in wrap(" ".join(given), console.width) if prose else given:
+            block = list(group)
+            for line in wrap(" ".join(block), console.width) if prose else block:
                 console.print(Text(line), soft_wrap=True)
         if lines:
             console.print()
@@ -82,10 +82,10 @@ def _description(entry: HelpEntry) -> str:
 
 
 INTRODUCTION = """\
-Run teams of language-model agents you can trust.
-Durable, budgeted, watchable, resumable.
+Run teams of language-model agents.
+Every run is logged, has a budget, can be watched live and resumed.
 
-Make an example here, run it, look at what it did:
+Create an example, run it, inspect the result:
   podium init
   podium run hello.py "Plan a small garden"
   podium show last
@@ -95,128 +95,103 @@ GROUPS = ("Run", "Look", "Steer", "Set up")
 
 COMMANDS: tuple[tuple[str, str, str, str, str], ...] = (
     ("Run", "run", "run:run", "WORKFLOW REQUEST", "Start a workflow and follow it."),
-    ("Run", "resume", "control:resume", "[RUN]", "Go on with a run that stopped, from where it was."),
-    (
-        "Run",
-        "replay",
-        "fork:replay",
-        "[RUN]",
-        "Play a finished run again from its log, without any model call.",
-    ),
-    (
-        "Run",
-        "fork",
-        "fork:fork",
-        "RUN --at PATH",
-        "Copy a run up to one step, change that step, and run on from there.",
-    ),
+    ("Run", "chat", "chat:chat", "[AGENT]", "Talk with an agent; the conversation is kept."),
+    ("Run", "resume", "control:resume", "[RUN]", "Continue a stopped run from where it was."),
+    ("Run", "replay", "control:replay", "[RUN]", "Rerun a finished run from its log, without model calls."),
+    ("Run", "fork", "control:fork", "RUN --at PATH", "Copy a run, change one step and continue from it."),
     ("Look", "runs", "runs:runs", "", "List runs, newest first."),
-    ("Look", "show", "show:show", "[RUN] [STEP]", "One run: status, cost, questions, steps, result."),
-    ("Look", "events", "events:events", "[RUN]", "The log of a run; --follow keeps watching."),
-    ("Look", "report", "report:report", "[RUN]", "A report of a run as HTML, Markdown or JSON."),
-    ("Look", "trace", "report:trace", "[RUN]", "The trace of a run for OpenTelemetry: a file, or sent."),
-    ("Look", "artifacts", "artifacts:artifacts", "[RUN] [NAME]", "List what a run made, or save it."),
-    ("Look", "serve", "serve:serve", "", "Everything over HTTP, live in a browser; drives runs too."),
-    ("Run", "worker", "worker:worker", "", "Drive runs of a store that many machines share."),
-    ("Run", "schedule", "", "COMMAND", "Runs that workers start again and again."),
-    ("Look", "brain", "", "COMMAND", "What a project knows: facts, their review, search."),
-    ("Look", "corpus", "", "COMMAND", "Folders of documents that research can read: index, search."),
-    ("Steer", "answer", "control:answer", "RUN ANSWER", "Answer a run that waits for a person."),
-    ("Steer", "cancel", "control:cancel", "RUN", "Stop a run for good."),
-    (
-        "Set up",
-        "cache",
-        "cache:cache",
-        "[stats|clear]",
-        "What the cache of model calls holds and has saved; empty it.",
-    ),
-    (
-        "Set up",
-        "init",
-        "setup:init",
-        "[FOLDER]",
-        "Write podium.toml and an example workflow into this folder.",
-    ),
+    ("Look", "show", "show:show", "[RUN] [STEP]", "Show one run: status, cost, questions, steps, result."),
+    ("Look", "events", "show:events", "[RUN]", "Print the log of a run; --follow keeps watching."),
+    ("Look", "report", "report:report", "[RUN]", "Write a report of a run as HTML, Markdown or JSON."),
+    ("Look", "trace", "report:trace", "[RUN]", "Export the OpenTelemetry trace of a run."),
+    ("Look", "artifacts", "report:artifacts", "[RUN] [NAME]", "List, print or save artifacts."),
+    ("Look", "serve", "serve:serve", "", "Serve the web UI and the HTTP API, and execute runs."),
+    ("Run", "worker", "worker:worker", "", "Execute queued runs of a shared PostgreSQL store."),
+    ("Run", "schedule", "", "COMMAND", "Start runs periodically."),
+    ("Look", "brain", "", "COMMAND", "Facts of a project: list, search, review."),
+    ("Look", "corpus", "", "COMMAND", "Document folders for research: index, search."),
+    ("Steer", "answer", "control:answer", "RUN ANSWER", "Answer a question of a waiting run."),
+    ("Steer", "cancel", "control:cancel", "RUN", "Stop a run permanently."),
+    ("Set up", "cache", "stores:cache", "[stats|clear]", "Show or clear the cache of model calls."),
+    ("Set up", "init", "setup:init", "[FOLDER]", "Create podium.toml and an example workflow."),
     (
         "Set up",
         "models",
         "models:models",
         "[PROVIDER | test MODEL]",
-        "Which models can be used now, their prices; test one.",
+        "List usable models and prices; test one.",
     ),
     (
         "Set up",
         "team",
         "team:team",
         "[show|check|init|stats] [TEAM]",
-        "Who works in a studio: look, check a file, copy one, see how they did.",
+        "Show, check, copy or evaluate a team for the studio.",
     ),
-    ("Set up", "prompts", "", "COMMAND", "What the shipped workflows ask models; copy one to change it."),
-    ("Set up", "workspaces", "", "COMMAND", "Where builds work: what is kept, and how to remove it."),
-    ("Set up", "users", "", "COMMAND", "Who may use a server that others can reach."),
+    ("Set up", "prompts", "", "COMMAND", "List, show or copy the prompts of the shipped workflows."),
+    ("Set up", "workspaces", "", "COMMAND", "List and remove the workspaces of builds."),
+    ("Set up", "users", "", "COMMAND", "Manage the users of a server."),
     ("Set up", "copy", "stores:copy", "RUN --to URL", "Copy a run into another store."),
-    ("Set up", "migrate", "stores:migrate", "", "Make a store, or bring its tables to this version."),
-    ("Set up", "doctor", "doctor:doctor", "", "Check that everything that Podium needs works here."),
-    ("Set up", "completion", "setup:completion", "[SHELL]", "Shell completion for bash, zsh or fish."),
+    ("Set up", "migrate", "stores:migrate", "", "Create a store, or migrate it to this version."),
+    ("Set up", "doctor", "doctor:doctor", "", "Check the installation."),
+    ("Set up", "completion", "setup:completion", "[SHELL]", "Print or install shell completion."),
 )
 """Group, name, `module:function` in `podium.cli.commands`, arguments and help text."""
 
 FAMILIES: dict[str, tuple[str, tuple[tuple[str, str, str, str], ...]]] = {
     "brain": (
-        "What a project knows.\n\n"
-        "Runs with --project propose facts. Review them, and later runs of the project build upon what you "
+        "Facts of a project.\n\n"
+        "Runs with --project propose facts. Review them; later runs of the project use the facts that you "
         "accepted.",
         (
-            ("show", "brain:show", "[FACT]", "Projects and their facts; one fact with its history."),
-            ("search", "brain:search", "TEXT", "Facts by name, by word and by meaning."),
-            ("review", "brain_review:review", "[RUN]", "Accept, edit or discard what a run proposes."),
-            ("forget", "brain:forget", "[FACT…]", "Remove facts for good."),
-            ("export", "brain:export", "[FILE]", "Write facts as lines of JSON."),
-            ("import", "brain:import_", "FILE", "Read facts from lines of JSON."),
-            ("embed", "brain:embed", "", "Prepare facts for search by meaning."),
+            ("show", "brain:show", "[FACT]", "List projects and facts, or one fact with its history."),
+            ("search", "brain:search", "TEXT", "Find facts by name, words and meaning."),
+            ("review", "brain_review:review", "[RUN]", "Accept, edit or discard proposed facts."),
+            ("forget", "brain:forget", "[FACT…]", "Delete facts permanently."),
+            ("export", "brain:export", "[FILE]", "Write facts as JSON Lines."),
+            ("import", "brain:import_", "FILE", "Read facts from JSON Lines."),
+            ("embed", "brain:embed", "", "Compute missing embeddings for semantic search."),
         ),
     ),
     "prompts": (
         "The prompts of the shipped workflows.\n\n"
-        "A copy of one in `.podium/prompts/WORKFLOW/TASK.md` is used instead of it from the next run on.",
+        "A file `.podium/prompts/WORKFLOW/TASK.md` replaces the shipped prompt from the next run on.",
         (
-            ("list", "prompts:list_", "[WORKFLOW]", "Where each comes from, its hash and its size."),
-            ("show", "prompts:show", "WORKFLOW/TASK", "The prompt in force, or how yours differs."),
-            ("copy", "prompts:copy", "WORKFLOW/TASK", "Copy one to where yours are read from."),
+            ("list", "prompts:list_", "[WORKFLOW]", "List prompts with source, hash and size."),
+            ("show", "prompts:show", "WORKFLOW/TASK", "Print the active prompt, or your changes to it."),
+            ("copy", "prompts:copy", "WORKFLOW/TASK", "Copy a shipped prompt to your prompt folder."),
         ),
     ),
     "workspaces": (
-        "Where builds work: a repository of its own for each run, far from your checkout.",
+        "Workspaces of builds: one separate repository per run, outside your checkout.",
         (
-            ("list", "workspaces:list_", "", "What is kept, of which run, and how large it is."),
-            ("remove", "workspaces:remove", "[RUN…]", "Remove those of runs that are over, or of these."),
+            ("list", "workspaces:list_", "", "List workspaces with run, status and size."),
+            ("remove", "workspaces:remove", "[RUN…]", "Remove workspaces of finished or given runs."),
         ),
     ),
     "schedule": (
-        "Runs that the workers of a fleet start again and again.\n\n"
-        "Needs a store on PostgreSQL and at least one `podium worker`.",
+        "Runs that workers start periodically.\n\nNeeds a PostgreSQL store and at least one `podium worker`.",
         (
-            ("add", "schedule:add", "CRON WORKFLOW REQUEST", "Start a run at moments that come again."),
-            ("list", "schedule:list_", "", "The schedules, and what they start."),
-            ("remove", "schedule:remove", "NAME", "Start no more runs of a schedule."),
+            ("add", "worker:add", "CRON WORKFLOW REQUEST", "Add a schedule."),
+            ("list", "worker:list_", "", "List schedules."),
+            ("remove", "worker:remove", "NAME", "Remove a schedule."),
         ),
     ),
     "users": (
-        "Who may use a server that others can reach.\n\n"
-        "`podium serve --users FILE` lets in whoever has a key of that file.",
+        "Users of a server.\n\n`podium serve --users FILE` accepts the keys of the users in that file.",
         (
-            ("add", "serve:add", "NAME", "Add a user; prints their key, which is kept nowhere."),
-            ("list", "serve:list_", "", "The users of a file, and what they may do."),
+            ("add", "serve:add", "NAME", "Add a user and print the key, which is not stored."),
+            ("list", "serve:list_", "", "List the users of a file with their limits."),
         ),
     ),
     "corpus": (
-        "Folders of documents that research can read, without any network.\n\n"
-        "Markdown, text, HTML and PDF are indexed by their words. The documents stay where they are.",
+        "Document folders that research can read offline.\n\n"
+        "Indexes the words of Markdown, text, HTML and PDF files. The documents stay where they are.",
         (
-            ("add", "corpus:add", "FOLDER", "Index a folder, or bring its index up to date."),
-            ("list", "corpus:list_", "", "The folders that have an index."),
-            ("search", "corpus:search", "QUERY", "The passages that say most about something."),
-            ("remove", "corpus:remove", "CORPUS", "Forget an index; the documents stay."),
+            ("add", "corpus:add", "FOLDER", "Index a folder, or update its index."),
+            ("list", "corpus:list_", "", "List indexed folders."),
+            ("search", "corpus:search", "QUERY", "Find the most relevant passages."),
+            ("remove", "corpus:remove", "CORPUS", "Delete an index; the documents stay."),
         ),
     ),
 }
@@ -269,10 +244,10 @@ def _family(name: str, inside: str, *, group: Group, sort_key: int, short: str) 
         group_arguments=Group("Arguments", sort_key=0),
         group_parameters=Group("Options", sort_key=3),
     )
-    for position, (command, target, arguments, told) in enumerate(commands):
+    for position, (command, target, arguments, description) in enumerate(commands):
         usage = " ".join(part for part in ("podium", name, command, arguments, "[OPTIONS]") if part)
         options: dict[str, Any] = {"name": command, "sort_key": position, "usage": usage}
         if command != inside:
-            options["help"] = told
+            options["help"] = description
         family.command(f"podium.cli.commands.{target}", **options)
     return family

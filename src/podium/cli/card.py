@@ -13,8 +13,9 @@ from rich.console import Console
 from rich.text import Text
 
 from podium.cli.layout import badge, fit, one_row, pad, shorten
-from podium.cli.opening import Commands
+from podium.cli.store import Commands
 from podium.cli.terminal import err, out, print_question, print_raw, results
+from podium.dimensions import DIMENSIONS
 from podium.engine.events import Charge, RunWaiting
 from podium.engine.result import RunResult
 from podium.engine.state import RunState
@@ -26,6 +27,7 @@ from podium.report.words import (
     count,
     cut_note,
     cut_steps,
+    limit_words,
     model_name,
     money,
     one_line,
@@ -35,8 +37,6 @@ from podium.report.words import (
     size,
     unknown_calls,
 )
-
-_FLAGS = {"usd": "--max-usd", "tokens": "--max-tokens", "calls": "--max-calls", "seconds": "--time-limit"}
 
 
 def next_steps(
@@ -52,8 +52,8 @@ def next_steps(
     if status in ("paused", "queued", "failed"):
         return [(commands("resume", run_id), "resume"), show]
     if status == "partial":
-        goes_on = [(commands("resume", run_id, *_larger_budget(state)), "resume")]
-        return [*(goes_on if state.can_go_on else own), show, report]
+        onward = [(commands("resume", run_id, *_larger_budget(state)), "resume")]
+        return [*(onward if state.can_go_on else own), show, report]
     if status == "running":
         return [(commands("events", run_id, "--follow"), "watch")]
     return [*own, show, report] if status == "completed" else [show]
@@ -62,28 +62,31 @@ def next_steps(
 def answers(state: RunState, commands: Commands) -> list[str]:
     """Return one command per possible answer, for the first three open questions and up to
     four choices each."""
-    found: list[str] = []
+    suggested: list[str] = []
     for path, question in list(state.questions.items())[:3]:
         which = () if len(state.questions) == 1 else ("--question", shlex.quote(path))
-        given = [shlex.quote(choice) for choice in question.choices] or ["TEXT"]
-        found += [commands("answer", state.run_id, choice, *which) for choice in given[:4]]
-    return found
+        replies = [shlex.quote(choice) for choice in question.choices]
+        replies += [shlex.quote(f'{{"{name}": …}}') for name in question.answers]
+        replies = replies or ["TEXT"]
+        suggested += [commands("answer", state.run_id, choice, *which) for choice in replies[:4]]
+    return suggested
 
 
 def _larger_budget(state: RunState) -> tuple[str, ...]:
     """Return the flag of the exhausted limit with the doubled limit, but at least what is needed. It is a
     starting point, not a recommendation."""
     met = state.exhausted
-    if met is None or met.scope or met.kind not in _FLAGS:
+    dimension = None if met is None or met.scope else DIMENSIONS.get(met.kind)
+    if met is None or dimension is None or not dimension.setting:
         return ()
     total = max(met.limit * 2, met.spent + met.needed)
-    if met.kind in ("tokens", "calls"):
-        return _FLAGS[met.kind], str(ceil(total))
+    if dimension.whole:
+        return dimension.flag, str(ceil(total))
     rounded = f"{ceil(total * 100) / 100:.2f}".rstrip("0").rstrip(".")
-    return _FLAGS[met.kind], rounded + ("s" if met.kind == "seconds" else "")
+    return dimension.flag, rounded + ("s" if dimension.is_time else "")
 
 
-REHEARSAL = "Rehearsal: the answers were made up offline; they are not a model's work."
+REHEARSAL = "Rehearsal: the answers are made up offline; no model wrote them."
 SHOWN_LINES = 200
 """Lines shown of an output that is data; a text is shown in full."""
 SHOWN_WARNINGS = 10
@@ -92,7 +95,7 @@ SHOWN_ARTIFACTS = 24
 FEW_ARTIFACTS = 4
 """Up to this number, other artifacts are listed beside the leading ones."""
 LEAST_ROOM = 20
-"""Minimum width beside the header, in columns. With less, the request gets a line of its own."""
+"""Minimum width beside the header, in columns. With less, the request gets a separate line."""
 
 
 def print_header(state: RunState) -> None:
@@ -110,8 +113,8 @@ def print_header(state: RunState) -> None:
     models = one_line(", ".join(dict.fromkeys(map(model_name, named))))
     made_up = "(answers are made up)" if state.config.get("rehearsal") else ""
     chosen = "" if state.config.get("model") else one_line(state.config.get("choice", ""))
-    told = (models, made_up, f"({chosen})" if chosen else "", ceilings(state))
-    say_prose(console, ("  ".join(part for part in told if part), "dim"))
+    parts = (models, made_up, f"({chosen})" if chosen else "", ceilings(state))
+    say_prose(console, ("  ".join(part for part in parts if part), "dim"))
     say_line(console)
 
 
@@ -138,8 +141,8 @@ def print_status(console: Console, result: RunResult) -> None:
 
 
 def _reason(result: RunResult) -> str:
-    said = one_line(result.stop_reason or "")
-    return f" ({said})" if said and said != result.status else ""
+    reason = one_line(result.stop_reason or "")
+    return f" ({reason})" if reason and reason != result.status else ""
 
 
 def print_quietly(result: RunResult, state: RunState, shown: Presentation, commands: Commands) -> None:
@@ -173,7 +176,7 @@ def print_problems(console: Console, result: RunResult, incomplete: str) -> None
         say_prose(console, ("! ", "yellow"), safe(warning))
     if len(warnings) > SHOWN_WARNINGS:
         rest = count(len(warnings) - SHOWN_WARNINGS, "more warning")
-        say_line(console, (f"! … {rest}; a report lists all", "yellow"))
+        say_line(console, (f"! … {rest}; see all in `podium report`", "yellow"))
 
 
 def print_questions(console: Console, questions: dict[str, RunWaiting]) -> None:
@@ -194,11 +197,11 @@ def made_of(result: RunResult, shown: Presentation, commands: Commands) -> list[
         names = Counter(item.name for item in made)
         listed = [item for item in made if names[item.name] == 1]
     listed = listed[:SHOWN_ARTIFACTS]
-    told = [("artifact", f"{one_line(item.name)}  {size(item.bytes)}") for item in listed]
+    rows = [("artifact", f"{one_line(item.name)}  {size(item.bytes)}") for item in listed]
     if len(listed) < len(made):
         rest = count(len(made) - len(listed), "more artifact" if listed else "artifact")
-        told.append(("", f"{rest}: {commands('artifacts', result.run_id)}"))
-    return told
+        rows.append(("", f"{rest}: {commands('artifacts', result.run_id)}"))
+    return rows
 
 
 def print_pairs(console: Console, made: list[tuple[str, str]], steps: list[tuple[str, str]]) -> None:
@@ -244,7 +247,7 @@ def _print_data(console: Console, text: str, whole: str) -> None:
         say_prose(console, line)
     if len(lines) > SHOWN_LINES:
         rest = count(len(lines) - SHOWN_LINES, "more line")
-        say_line(console, (f"… {rest} of data; all of it: {whole}", "dim"))
+        say_line(console, (f"… {rest}: {whole}", "dim"))
 
 
 def print_output(output: Any, shown: Presentation, *, raw: bool = False) -> None:
@@ -276,15 +279,12 @@ def saving(saved: Charge) -> list[str]:
 
 def ceilings(state: RunState) -> str:
     """Return the budget limits as text; empty if none is set."""
-    budget = state.budget
-    told = [
-        "" if budget.usd is None else money(budget.usd),
-        "" if budget.calls is None else count(budget.calls, "call"),
-        "" if budget.tokens is None else f"{amount(budget.tokens)} tokens",
-        "" if budget.seconds is None else clock(budget.seconds),
+    limits = [
+        clock(value) if DIMENSIONS[kind].is_time else limit_words(kind, value)
+        for kind, value in state.budget.to_dict().items()
+        if DIMENSIONS[kind].setting
     ]
-    given = [part for part in told if part]
-    return f"at most {', '.join(given)}" if given else ""
+    return f"at most {', '.join(limits)}" if limits else ""
 
 
 def say_line(console: Console, *parts: str | Text | tuple[str, str]) -> None:
@@ -320,8 +320,8 @@ def print_table(
     """Print one line per row. On a terminal that is too narrow, the columns in `spare` are dropped first (in
     that order), then the widest text columns are shortened. Elsewhere nothing is cut off."""
     if console.is_terminal and spare and _width(titles, rows) > console.width - indent:
-        kept = [place for place, title in enumerate(titles) if title != spare[0]]
-        fewer = [[row[place] for place in kept] for row in (titles, *rows)]
+        remaining = [place for place, title in enumerate(titles) if title != spare[0]]
+        fewer = [[row[place] for place in remaining] for row in (titles, *rows)]
         print_table(console, fewer[0], fewer[1:], figures=figures, spare=spare[1:], indent=indent)
         return
     cells = [[one_line(cell) for cell in row] for row in rows]

@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from podium.cli.commands.runs import summary_of
 from podium.cli.failure import INTERRUPTED, OK, CrashedError
 from podium.cli.flags import OutputFlags
 from podium.cli.live import JsonLines, Lines, LiveLines, Silence, View
-from podium.cli.opening import Commands
+from podium.cli.store import Commands
 from podium.cli.terminal import ask_person, err, interactive, out, print_json, print_raw, say
 from podium.cluster.fleet import Fleet
 from podium.cluster.port import LOCAL, open_engine
@@ -56,7 +56,9 @@ class Foreground:
             return await self._drive(after)
         except StoreAwayError as error:
             await self._pause()
-            error.hint += f" What was done is safe: `{self.commands('resume', handle.run_id)}` goes on."
+            error.hint += (
+                f" Finished steps are saved. Continue with `{self.commands('resume', handle.run_id)}`."
+            )
             raise
         except (PodiumError, OSError):
             await self._pause()
@@ -92,7 +94,7 @@ class Foreground:
         view.start()
         listening = asyncio.create_task(view.listen(self._handle.deltas()))
         try:
-            with _pausing(self._handle, view, self.settings.pause_grace):
+            with pausing(self._handle, view.note, self.settings.pause_grace, view.stop):
                 async for event in self._handle.events(after):
                     view.show(event)
                 return await self._handle.result()
@@ -124,11 +126,11 @@ class Foreground:
     async def _ask(self, result: RunResult) -> bool:
         """Ask the person at this terminal the run's questions. Returns False if one is left unanswered."""
         for path, question in result.questions.items():
-            given = await ask_person(question, path if len(result.questions) > 1 else "")
-            if given is None:
+            reply = await ask_person(question, path if len(result.questions) > 1 else "")
+            if reply is None:
                 return False
             await answer(
-                result.run_id, given, question=path, by="terminal", store=self.store, settings=self.settings
+                result.run_id, reply, question=path, by="terminal", store=self.store, settings=self.settings
             )
         return True
 
@@ -147,7 +149,12 @@ class Foreground:
 
 
 @contextmanager
-def _pausing(handle: RunHandle, view: View, grace_s: float) -> Generator[None]:
+def pausing(
+    handle: RunHandle,
+    note: Callable[[str], None],
+    grace_s: float,
+    stop: Callable[[], None] = lambda: None,
+) -> Generator[None]:
     """Pause durably on the first Ctrl-C or SIGTERM, immediately on the second. A process that still hangs
     exits."""
     loop = asyncio.get_running_loop()
@@ -157,13 +164,13 @@ def _pausing(handle: RunHandle, view: View, grace_s: float) -> Generator[None]:
         nonlocal presses
         presses += 1
         if presses == 1:
-            told = f"Pausing: calls under way get {grace_s:g} s to finish. Ctrl-C again stops at once."
-            view.note(told)
+            notice = f"Pausing: calls in flight get {grace_s:g} s to finish. Ctrl-C again stops at once."
+            note(notice)
         handle.request_pause("interrupted")
         if presses == 2:
-            loop.call_later(HARD_EXIT_S, _leave, view)
+            loop.call_later(HARD_EXIT_S, _leave, stop)
         elif presses > 2:
-            _leave(view)
+            _leave(stop)
 
     signals = (signal.SIGINT, signal.SIGTERM)
     for number in signals:
@@ -175,10 +182,10 @@ def _pausing(handle: RunHandle, view: View, grace_s: float) -> Generator[None]:
             loop.remove_signal_handler(number)
 
 
-def _leave(view: View) -> None:
+def _leave(stop: Callable[[], None]) -> None:
     """Exit this process now. The log contains everything that was finished; `resume` continues from there."""
     with suppress(OSError):
-        view.stop()
+        stop()
     os._exit(INTERRUPTED)
 
 
@@ -186,7 +193,7 @@ def _leave(view: View) -> None:
 async def fleet_of(settings: Settings, store: Store) -> AsyncGenerator[Fleet]:
     """Open the fleet of a store. Raises `UsageError` for the engine `local`."""
     if settings.engine == LOCAL:
-        raise UsageError("The engine `local` has no workers.", hint="Leave --engine away, or name another.")
+        raise UsageError("The engine `local` has no workers.", hint="Omit --engine, or name another.")
     engine = await open_engine(settings.engine, settings.store)
     try:
         yield Fleet(store, settings, engine)
@@ -194,14 +201,14 @@ async def fleet_of(settings: Settings, store: Store) -> AsyncGenerator[Fleet]:
         await engine.close()
 
 
-def tell_queued(row: RunRow, settings: Settings, output: OutputFlags) -> int:
+def report_queued(row: RunRow, settings: Settings, output: OutputFlags) -> int:
     """Report a run that was handed over to the fleet. Returns the exit code."""
     if output.json:
         print_json(summary_of(row))
     elif output.quiet:
         print_raw(row.run_id.encode())
     else:
-        say(f"Run {row.run_id} is queued; a worker drives it.")
+        say(f"Run {row.run_id} is queued for a worker.")
         say((f"Watch it with: {Commands(settings)('events', row.run_id, '--follow')}", "dim"))
     return 0
 
@@ -210,15 +217,15 @@ STDIN = "@-"
 """Internal form of `-`: the parser would take a bare hyphen for an option."""
 
 
-def read_request(given: str, what: str = "request", hint: str = "Say what the run should do.") -> str:
+def read_request(argument: str, what: str = "request", hint: str = "Describe what the run should do.") -> str:
     """Return the text of a request or an answer (`what`) from the argument, stdin (`-`) or a file (`@FILE`).
     Raises `UsageError` if it is empty or unreadable."""
-    if given == STDIN:
+    if argument == STDIN:
         text, source = sys.stdin.buffer.read().decode("utf-8-sig", "replace"), "Standard input"
-    elif given.startswith("@") and len(given) > 1:
-        text, source = _read_file(at_home(given[1:])), given[1:]
+    elif argument.startswith("@") and len(argument) > 1:
+        text, source = _read_file(at_home(argument[1:])), argument[1:]
     else:
-        text, source = given, f"The {what}"
+        text, source = argument, f"The {what}"
     if not text.strip():
         raise UsageError(f"{source} is empty.", hint=hint)
     return text
@@ -230,7 +237,7 @@ def _read_file(path: Path) -> str:
     except OSError as error:
         raise UsageError(
             f"{path} cannot be read: {error.strerror}.",
-            hint="`@FILE` reads a file; where an @ is meant as text, put a space before it.",
+            hint="`@FILE` reads a file. For a text that begins with @, put a space before it.",
         ) from error
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not UTF-8 text.", hint="Save it as UTF-8.") from error

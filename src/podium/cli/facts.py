@@ -10,9 +10,9 @@ from cyclopts import Parameter
 from rich.text import Text
 
 from podium.brain import Brain, Contradiction, Fact
-from podium.brain.files import FIELDS
+from podium.brain.review import FIELDS
 from podium.cli.card import print_table, say_prose
-from podium.cli.opening import opened
+from podium.cli.store import opened
 from podium.cli.terminal import out, say
 from podium.engine.log import Store
 from podium.errors import EmbeddingError, UsageError
@@ -21,7 +21,9 @@ from podium.settings import Settings, nearest
 
 ProjectName = Annotated[
     str | None,
-    Parameter(name="--project", metavar="NAME", help="Whose facts; not needed where there is only one."),
+    Parameter(
+        name="--project", metavar="NAME", help="Project of the facts; not needed if there is only one."
+    ),
 ]
 SHORTEST_ID = 4
 
@@ -40,25 +42,25 @@ async def opened_brain(
             await brain.close()
 
 
-async def project_meant(store: Store, given: str | None) -> str:
+async def project_meant(store: Store, wanted: str | None) -> str:
     """Return the project with this name, or the only project. Raises `UsageError` if it is unknown or
     ambiguous."""
     names = [share.project for share in await store.list_projects()]
-    if given is not None and given in names:
-        return given
+    if wanted is not None and wanted in names:
+        return wanted
     if not names:
         raise UsageError(
-            "No project knows anything yet.",
-            hint="Runs with --project propose facts; `podium brain import` reads them.",
+            "There are no projects with facts yet.",
+            hint="Start a run with --project, or read facts with `podium brain import`.",
         )
-    if given is None and len(names) == 1:
+    if wanted is None and len(names) == 1:
         return names[0]
     listed = ", ".join(one_line(name, 40) for name in names[:12])
-    if given is None:
-        raise UsageError("Which project is meant?", hint=f"Add --project with one of: {listed}.")
-    meant = nearest(given, names)
+    if wanted is None:
+        raise UsageError("There are several projects.", hint=f"Add --project with one of: {listed}.")
+    meant = nearest(wanted, names)
     raise UsageError(
-        f"There is no project {given!r} in this store.",
+        f"There is no project {wanted!r} in this store.",
         hint=f"Did you mean {meant}?" if meant else f"It has: {listed}.",
     )
 
@@ -74,7 +76,7 @@ def fact_meant(reference: str, facts: Sequence[Fact]) -> Fact:
             f"More than one fact begins with {reference}.", hint="Give more characters of the id."
         )
     if not begun:
-        raise UsageError(f"There is no fact {reference!r} here.", hint="`podium brain show` lists them.")
+        raise UsageError(f"There is no fact {reference!r} here.", hint="List facts with `podium brain show`.")
     return begun[0]
 
 
@@ -83,7 +85,7 @@ async def embed_quietly(brain: Brain) -> str:
     try:
         await brain.embed()
     except EmbeddingError as error:
-        return f"{error} `podium brain embed` tries again."
+        return f"{error} Try again with `podium brain embed`."
     return ""
 
 
@@ -111,12 +113,12 @@ def print_facts(facts: Sequence[Fact], *, with_status: bool = False) -> None:
 
 def print_fact(fact: Fact, clashes: Sequence[Contradiction] = ()) -> None:
     """Print one fact with its source quote and its contradictions."""
-    told = (f"  {fact.kind} · {fact.id}", "dim")
+    details = (f"  {fact.kind} · {fact.id}", "dim")
     say(
         (one_line(fact.subject), "bold"),
         f"  {one_line(fact.predicate)}: ",
         (one_line(fact.value), "bold"),
-        told,
+        details,
     )
     if fact.quote:
         say_prose(out(), Text(f"“{one_line(fact.quote)}”", style="dim"))

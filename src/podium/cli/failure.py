@@ -53,7 +53,7 @@ def exit_code_of(error: PodiumError) -> int:
     return INTERRUPTED if isinstance(error, RunInterrupted) else FAILED
 
 
-def tell(message: str, hint: str = "", *, as_json: bool = False) -> None:
+def print_error(message: str, hint: str = "", *, as_json: bool = False) -> None:
     """Print a message and a hint without secrets, as JSON on stdout or as text on stderr."""
     message, hint = clean(message), clean(hint)
     if as_json:
@@ -64,31 +64,31 @@ def tell(message: str, hint: str = "", *, as_json: bool = False) -> None:
         say(("Hint: ", "bold"), safe(hint), to_stderr=True)
 
 
-def tell_error(error: PodiumError, *, as_json: bool) -> int:
+def report_error(error: PodiumError, *, as_json: bool) -> int:
     """Report an error that Podium raised on purpose. Returns the exit code."""
-    said = error.on_command_line() if isinstance(error, UsageError) else str(error)
-    tell(sentence(said), error.hint, as_json=as_json)
+    message = error.on_command_line() if isinstance(error, UsageError) else str(error)
+    print_error(sentence(message), error.hint, as_json=as_json)
     return exit_code_of(error)
 
 
-def tell_unexpected(error: BaseException, *, as_json: bool) -> int:
+def report_bug(error: BaseException, *, as_json: bool) -> int:
     """Report a bug in Podium and that the run is saved. Returns the exit code."""
     run_id = error.run_id if isinstance(error, CrashedError) else ""
     cause = error.__cause__ if isinstance(error, CrashedError) and error.__cause__ else error
     what = f"{type(cause).__name__}: {one_line(str(cause))}"
-    saved = f"Run {run_id} is saved; go on with `podium resume {run_id}`. " if run_id else ""
-    message = sentence(f"Something went wrong inside Podium, this is a bug: {what}")
-    tell(message, f"{saved}PODIUM_DEBUG=1 shows the traceback.", as_json=as_json)
+    saved = f"Run {run_id} is saved. Continue it with `podium resume {run_id}`. " if run_id else ""
+    message = sentence(f"Unexpected error, this is a bug in Podium: {what}")
+    print_error(message, f"{saved}Set PODIUM_DEBUG=1 to see the traceback.", as_json=as_json)
     if debug_wanted():
         sys.stderr.write(clean_traceback(cause))
     return FAILED
 
 
-def tell_usage(error: CycloptsError, *, as_json: bool) -> int:
+def report_usage(error: CycloptsError, *, as_json: bool) -> int:
     """Report an invalid command line. Returns the exit code."""
     error.verbose = False
     message, hint = _explained(error)
-    tell(sentence(message), hint, as_json=as_json)
+    print_error(sentence(message), hint, as_json=as_json)
     return USAGE
 
 
@@ -96,14 +96,14 @@ def _explained(error: CycloptsError) -> tuple[str, str]:
     command = " ".join(("podium", *(error.command_chain or ())))
     see = f"See `{_page(error, command)} --help`."
     if isinstance(error, UnknownCommandError):
-        given = (error.unused_tokens or [""])[0]
-        if given.startswith("-"):
-            return f"podium has no option {given}", "Options come after the command. See `podium --help`."
+        token = (error.unused_tokens or [""])[0]
+        if token.startswith("-"):
+            return f"podium has no option {token}", "Options come after the command. See `podium --help`."
         family = FAMILIES.get((error.command_chain or ("",))[0])
         names = NAMES if family is None else tuple(name for name, *_ in family[1])
-        meant = nearest(given, names)
+        meant = nearest(token, names)
         hint = f"Did you mean `{command} {meant}`?" if meant else f"Commands: {', '.join(names)}."
-        return f"There is no command {given!r}" if family is None else f"{command} has no {given!r}", hint
+        return f"There is no command {token!r}" if family is None else f"{command} has no {token!r}", hint
     if isinstance(error, UnusedCliTokensError):
         extra = (error.unused_tokens or [""])[0]
         return f"{command} does not take {extra!r} here", f"Put text with spaces in quotes. {see}"
@@ -111,8 +111,8 @@ def _explained(error: CycloptsError) -> tuple[str, str]:
         return _unknown_option(error, command)
     if isinstance(error, CoercionError) and error.msg is None and error.target_type in _WANTED:
         name = error.token.keyword if error.token else ""
-        given = error.token.value if error.token else ""
-        return f"{name or 'It'} must be {_WANTED[error.target_type]}, not {given!r}", see
+        token = error.token.value if error.token else ""
+        return f"{name or 'It'} must be {_WANTED[error.target_type]}, not {token!r}", see
     if isinstance(error, MissingArgumentError) and error.argument is not None:
         name = error.keyword or error.argument.name
         if name.startswith("-") and not error.argument.required:
@@ -120,7 +120,7 @@ def _explained(error: CycloptsError) -> tuple[str, str]:
         if (command, name) == ("podium run", "WORKFLOW"):
             from podium.workflows import SHIPPED  # noqa: PLC0415 - only this mistake has to know them
 
-            see = f"Ready-made: {', '.join(SHIPPED)}; or a file of yours. {see}"
+            see = f"Shipped workflows: {', '.join(SHIPPED)}; or your own FILE.py. {see}"
         return f"{command} needs {name}", see
     return _split_hint(str(error), see)
 
@@ -135,23 +135,23 @@ def _page(error: CycloptsError, command: str) -> str:
 
 
 def _unknown_option(error: UnknownOptionError, command: str) -> tuple[str, str]:
-    given = error.token.keyword or error.token.value
+    option = error.token.keyword or error.token.value
     known = [name for argument in error.argument_collection if argument.parse for name in argument.names]
-    meant = nearest(given, [name for name in known if name.startswith("--")])
+    meant = nearest(option, [name for name in known if name.startswith("--")])
     if meant:
-        return f"{command} has no option {given}", f"Did you mean {meant}?"
-    if " " in given:
-        shown = one_line(given, 40)
+        return f"{command} has no option {option}", f"Did you mean {meant}?"
+    if " " in option:
+        shown = one_line(option, 40)
         return f"{command} read {shown!r} as an option", "Put `--` before text that begins with a hyphen."
     options = ", ".join(dict.fromkeys(name for name in known if name.startswith("--")))
     hint = f"Its options: {options}." if options else f"See `{command} --help`."
-    return f"{command} has no option {given}", hint
+    return f"{command} has no option {option}", hint
 
 
 def _split_hint(message: str, otherwise: str) -> tuple[str, str]:
     """Split off the suggestion that cyclopts appends to its message, to show it as the hint."""
     for mark in (" Did you mean", " Choose from"):
-        head, found, tail = message.partition(mark)
-        if found:
+        head, separator, tail = message.partition(mark)
+        if separator:
             return head, (mark + tail).strip()
     return message, otherwise

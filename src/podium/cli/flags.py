@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Group, Parameter, Token
 
+from podium.dimensions import SETTABLE
 from podium.errors import PodiumError, UsageError
 from podium.settings import parse_duration
 
@@ -24,27 +25,27 @@ _WORKFLOWS = Path(__file__).parents[1] / "workflows"
 def python_files(context: CompletionContext) -> list[str]:
     """Return Python files, and the folders that lead to them."""
     folder, slash, begun = context.incomplete.rpartition("/")
-    found = sorted(Path(folder + slash or ".").glob(f"{begun}*")) if "*" not in begun else []
-    names = [f"{folder}{slash}{path.name}{'/' if path.is_dir() else ''}" for path in found]
+    paths = sorted(Path(folder + slash or ".").glob(f"{begun}*")) if "*" not in begun else []
+    names = [f"{folder}{slash}{path.name}{'/' if path.is_dir() else ''}" for path in paths]
     return [name for name in names if name.endswith((".py", "/")) and not name.endswith("__/")]
 
 
 def prompt_names(context: CompletionContext) -> list[str]:
     """Return the names of the shipped prompts, as WORKFLOW/TASK."""
-    found = sorted(_WORKFLOWS.glob("*/prompts/[!_]*.md"))
-    names = [f"{file.parent.parent.name}/{file.stem}" for file in found]
+    files = sorted(_WORKFLOWS.glob("*/prompts/[!_]*.md"))
+    names = [f"{file.parent.parent.name}/{file.stem}" for file in files]
     return [name for name in names if name.startswith(context.incomplete)]
 
 
 def prompt_workflows(context: CompletionContext) -> list[str]:
     """Return the names of the shipped prompt sets."""
-    found = sorted(folder.parent.name for folder in _WORKFLOWS.glob("*/prompts"))
-    return [name for name in found if name.startswith(context.incomplete)]
+    names = sorted(folder.parent.name for folder in _WORKFLOWS.glob("*/prompts"))
+    return [name for name in names if name.startswith(context.incomplete)]
 
 
 def recent_runs(context: CompletionContext) -> list[tuple[str, str]]:
     """Return the ids of the newest runs, each with its status and request."""
-    from podium.cli.opening import opened  # noqa: PLC0415 - only completion pays for it here
+    from podium.cli.store import opened  # noqa: PLC0415 - only completion pays for it here
 
     async def read() -> list[tuple[str, str]]:
         async with opened() as (_, store):
@@ -77,89 +78,80 @@ def whole_number(kind: type[Any], tokens: list[Token]) -> int:
         raise ValueError(f"{tokens[0].value!r} is not a whole number") from error
 
 
+def option(help: str, **more: Any) -> Parameter:
+    """Return a parameter without a `--no-…` form whose default is not shown."""
+    return Parameter(help=help, negative="", show_default=False, **more)
+
+
+def number(help: str, metavar: str = "N", **more: Any) -> Parameter:
+    """Return a parameter that takes a whole number."""
+    return Parameter(help=help, metavar=metavar, converter=whole_number, **more)
+
+
+def duration(help: str, **more: Any) -> Parameter:
+    """Return a parameter that takes a time such as 90s."""
+    return Parameter(help=help, metavar="TIME", converter=seconds_of, **more)
+
+
 RunId = Annotated[
-    str, Parameter(help="A run's id, the beginning of one, or `last`.", completer=recent_runs, metavar="RUN")
+    str, Parameter(help="Run id, its beginning, or `last`.", completer=recent_runs, metavar="RUN")
 ]
 StoreUrl = Annotated[
     str | None,
-    Parameter(name="--store", metavar="URL", help="Where runs are kept: sqlite:///PATH or postgresql://…"),
+    Parameter(name="--store", metavar="URL", help="Store of the runs: sqlite:///PATH or postgresql://…"),
 ]
 EngineName = Annotated[
     str | None,
     Parameter(
         name="--engine",
         metavar="NAME",
-        help="What carries runs to workers: procrastinate, temporal://HOST:PORT/NAMESPACE; local: nothing.",
+        help="Queue for workers: procrastinate, temporal://HOST:PORT/NAMESPACE, or local (no workers).",
     ),
 ]
-AsJson = Annotated[
-    bool,
-    Parameter(
-        name="--json", negative="", show_default=False, group=OUTPUT, help="One JSON object on stdout."
-    ),
-]
+AsJson = Annotated[bool, option("Print one JSON object on stdout.", name="--json", group=OUTPUT)]
+
+
+def _ceiling(setting: str) -> Parameter:
+    """Return the flag for a dimension of the budget."""
+    row = SETTABLE[setting]
+    converter = seconds_of if row.is_time else whole_number if row.whole else None
+    return Parameter(group=BUDGET, metavar=row.metavar, converter=converter, help=row.help)
 
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class BudgetFlags:
-    """Ceilings of a run."""
+    """Limits of a run."""
 
-    max_usd: Annotated[
-        float | None, Parameter(group=BUDGET, metavar="USD", help="Most money to spend, in US dollars.")
-    ] = None
-    max_tokens: Annotated[
-        int | None,
-        Parameter(group=BUDGET, metavar="N", converter=whole_number, help="Most tokens to use, in and out."),
-    ] = None
-    max_calls: Annotated[
-        int | None,
-        Parameter(group=BUDGET, metavar="N", converter=whole_number, help="Most model calls to make."),
-    ] = None
-    time_limit: Annotated[
-        float | None,
-        Parameter(
-            group=BUDGET, metavar="TIME", converter=seconds_of, help="Longest time to work: 90s, 15m, 2h."
-        ),
-    ] = None
+    max_usd: Annotated[float | None, _ceiling("max_usd")] = None
+    max_tokens: Annotated[int | None, _ceiling("max_tokens")] = None
+    max_calls: Annotated[int | None, _ceiling("max_calls")] = None
+    time_limit: Annotated[float | None, _ceiling("time_limit")] = None
 
     def totals(self) -> Budget:
         """Return the limits as new totals for a run that is resumed."""
         from podium.engine.budget import Budget  # noqa: PLC0415 - most commands have no budget
 
-        return Budget(usd=self.max_usd, tokens=self.max_tokens, calls=self.max_calls, seconds=self.time_limit)
+        return Budget.from_settings(self)
 
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class ModelFlags:
-    """Which model answers."""
+    """Models and limits of their replies."""
 
     model: Annotated[
         str | None,
         Parameter(
-            group=MODELS,
-            metavar="MODEL",
-            help="The model for every agent, e.g. rehearsal, python:FILE.py:fn.",
+            group=MODELS, metavar="MODEL", help="Model for all agents, e.g. rehearsal or python:FILE.py:fn."
         ),
     ] = None
     model_for: Annotated[
         tuple[str, ...],
-        Parameter(
-            group=MODELS, negative="", show_default=False, metavar="ROLE=MODEL",
-            help="Another model or profile for one role; may be repeated.",
-        ),
-    ] = ()  # fmt: skip
-    reply_timeout: Annotated[
-        float | None,
-        Parameter(
-            group=MODELS, metavar="TIME", converter=seconds_of, help="Longest time of one reply: 90s, 20m."
-        ),
-    ] = None
-    reply_tokens: Annotated[
-        int | None,
-        Parameter(group=MODELS, metavar="N", converter=whole_number, help="Most tokens of one reply."),
-    ] = None
+        option("Model or profile for one role; repeatable.", group=MODELS, metavar="ROLE=MODEL"),
+    ] = ()
+    reply_timeout: Annotated[float | None, duration("Timeout of one reply: 90s, 20m.", group=MODELS)] = None
+    reply_tokens: Annotated[int | None, number("Maximum tokens of one reply.", group=MODELS)] = None
 
     def per_role(self) -> dict[str, str] | None:
         """Return the `ROLE=MODEL` pairs, or None if none was given."""
@@ -181,19 +173,12 @@ class OutputFlags:
     """Flags for the output of a run that is driven."""
 
     json: AsJson = False
-    events: Annotated[
-        bool,
-        Parameter(
-            negative="", show_default=False, group=OUTPUT, help="Every event as one line of JSON on stdout."
-        ),
-    ] = False
-    quiet: Annotated[
-        bool, Parameter(negative="", show_default=False, group=OUTPUT, help="Print nothing but the result.")
-    ] = False
+    events: Annotated[bool, option("Print every event as one line of JSON on stdout.", group=OUTPUT)] = False
+    quiet: Annotated[bool, option("Print only the result.", group=OUTPUT)] = False
 
     def __post_init__(self) -> None:
         if self.json and self.events:
             raise UsageError(
-                "--json and --events exclude each other.",
+                "--json and --events cannot be combined.",
                 hint="--json prints one object at the end, --events one line per event.",
             )

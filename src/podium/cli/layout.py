@@ -140,13 +140,13 @@ def _drawn(line: Line, width: int, sizes: list[int]) -> Text:
         room, notes, sizes = width - cell_len(head), [], []
     what = pad(one_row(line.what, max(room, 1)), room)
     # The state is left-aligned in its column, figures are right-aligned.
-    told = [
+    cells = [
         pad(note, size) if nth == 0 else note.rjust(size)
         for nth, (note, size) in enumerate(zip(notes, sizes, strict=True))
     ]
     text = Text(no_wrap=True, overflow="ellipsis")
     text.append(f"{head}{what}", STYLES[line.weight])
-    text.append("".join(f"  {note}" for note in told), STYLES[line.weight] or "dim")
+    text.append("".join(f"  {note}" for note in cells), STYLES[line.weight] or "dim")
     text.rstrip()
     return text
 

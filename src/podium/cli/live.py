@@ -19,12 +19,14 @@ from rich.text import Text
 
 from podium.cli.layout import NARROW, drawn, fit, meter, one_row, row_of, shorten, shorten_path, tail
 from podium.cli.terminal import hide_controls, print_raw
+from podium.dimensions import RESERVED
 from podium.engine.core import Delta
 from podium.engine.events import Event
 from podium.engine.state import RunState
 from podium.report.event_lines import line_of
 from podium.report.presentation import GENERIC, Presentation
-from podium.report.words import amount, clock, count, money, one_line, unknown_calls
+from podium.report.turns import step_call
+from podium.report.words import amount, clock, count, limit_words, money, one_line, unknown_calls
 
 ROOM_FOR_WORDS = 16
 """Minimum width in cells for showing words of a reply."""
@@ -56,8 +58,9 @@ def _places(state: RunState, width: int, heard: Mapping[str, str]) -> str:
     flying = state.in_flight
     if not flying:
         return ""
-    newest = max(flying, key=lambda step: step.started_seq).path
-    shown = shorten_path(one_line(newest), max(width - 6, 8))
+    step = max(flying, key=lambda step: step.started_seq)
+    newest = step.path
+    shown = step_call(step, max(width - 6, 8)) or shorten_path(one_line(newest), max(width - 6, 8))
     shown += f" +{len(flying) - 1}" if len(flying) > 1 else ""
     room = width - cell_len(shown) - 3
     words = one_line(heard.get(newest, ""))
@@ -76,9 +79,12 @@ def _spend(state: RunState, width: int) -> str:
     if budget.calls is not None:
         calls = f"{usage.calls + state.forfeited.calls} of {budget.calls} calls"
     parts = [spent, calls, f"{len(state.in_flight)} in flight"]
-    if budget.tokens is not None:
-        parts.insert(2, f"{amount(usage.tokens)} of {amount(budget.tokens)} tokens")
-    elif usage.tokens:
+    for dimension in RESERVED:
+        limit = getattr(budget, dimension.name)
+        if limit is not None and dimension.name not in ("usd", "calls"):
+            used = getattr(usage, dimension.charge)
+            parts.insert(2, f"{amount(used)} of {limit_words(dimension.name, limit)}")
+    if budget.tokens is None and usage.tokens:
         parts.append(count(usage.tokens, "token"))
     if usage.unpriced_calls:
         parts.append(count(usage.unpriced_calls, "unpriced call"))

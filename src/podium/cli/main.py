@@ -14,7 +14,15 @@ from typing import Any
 from cyclopts import CycloptsError
 
 from podium.cli.app import build_app
-from podium.cli.failure import FAILED, INTERRUPTED, STOPPED, tell, tell_error, tell_unexpected, tell_usage
+from podium.cli.failure import (
+    FAILED,
+    INTERRUPTED,
+    STOPPED,
+    print_error,
+    report_bug,
+    report_error,
+    report_usage,
+)
 from podium.cli.terminal import abandon_stdout, redact_logs, reserve_stdout
 from podium.errors import PodiumError
 
@@ -55,30 +63,32 @@ def _main(arguments: Sequence[str] | None) -> int:
             reserve_stdout()
         return _dispatch(tokens)
     except CycloptsError as error:
-        return tell_usage(error, as_json=as_json)
+        return report_usage(error, as_json=as_json)
     except PodiumError as error:
-        return tell_error(error, as_json=as_json)
+        return report_error(error, as_json=as_json)
     except KeyboardInterrupt:
         if as_json or tokens[:1] in DRIVING:
-            hint = "A run that was under way goes on with `podium resume last`."
-            tell("Interrupted.", hint, as_json=as_json)
+            hint = "Continue an interrupted run with `podium resume last`."
+            print_error("Interrupted.", hint, as_json=as_json)
         return INTERRUPTED
     except BrokenPipeError:
         abandon_stdout()
         return BROKEN_PIPE
     except OSError as error:
         if error.errno != errno.ENOSPC:
-            return tell_unexpected(error, as_json=as_json)
+            return report_bug(error, as_json=as_json)
         abandon_stdout()
-        tell("The output cannot be written: the disk is full.", "The log is safe; see `podium runs`.")
+        print_error("The output cannot be written: the disk is full.", "The log is safe; see `podium runs`.")
         return STOPPED
     except SystemExit as error:
         if isinstance(error.__context__, BrokenPipeError):  # raised by Rich on a help page
             return BROKEN_PIPE
-        tell("The workflow ended the whole program.", f"It called sys.exit({error.code!r}).", as_json=as_json)
+        print_error(
+            "The workflow ended the program.", f"It called sys.exit({error.code!r}).", as_json=as_json
+        )
         return FAILED
     except Exception as error:  # noqa: BLE001 - the outermost frame: nothing may end in a traceback
-        return tell_unexpected(error, as_json=as_json)
+        return report_bug(error, as_json=as_json)
 
 
 def _dispatch(tokens: list[str]) -> int:

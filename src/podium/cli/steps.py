@@ -17,9 +17,12 @@ from podium.engine.log import Store
 from podium.engine.state import RunState, StepState
 from podium.errors import UsageError
 from podium.models.events import ModelAsked, ModelAttempted
+from podium.report.conversation import Conversations
 from podium.report.event_lines import line_of
+from podium.report.messages import ShownCall, ShownConversation, notes_of
 from podium.report.presentation import Line
-from podium.report.words import count, duration, model_name, money, one_line, pretty, safe
+from podium.report.turns import outcome_of, outcome_words, step_call
+from podium.report.words import count, duration, model_name, money, one_line, pretty, safe, size
 from podium.settings import nearest
 
 
@@ -40,17 +43,21 @@ async def print_step(store: Store, step: StepState, events: list[Event], *, as_j
     elif step.result is not None:
         result = decode(step.result)
     own = [event for event in events if event.path == step.path]
-    asked = next((event.data for event in reversed(own) if isinstance(event.data, ModelAsked)), None)
-    if asked is not None and asked.blob:
-        prompt = (await store.get_blob(asked.blob)).decode("utf-8", "replace")
-        asked = msgspec.structs.replace(asked, prompt=prompt, blob="")
+    question = next((event.data for event in reversed(own) if isinstance(event.data, ModelAsked)), None)
+    if question is not None and question.blob:
+        prompt = (await store.get_blob(question.blob)).decode("utf-8", "replace")
+        question = msgspec.structs.replace(question, prompt=prompt, blob="")
+    talks = Conversations.of(events)
+    talk = await talks.up_to(step.path, store.get_blob)
+    call = await talks.call(step.path, store.get_blob)
     if as_json:
-        print_json(_as_data(step, asked, result, _limits(own)))
+        shown = _as_data(step, question, result, _limits(own))
+        print_json(shown | {"messages": talk.messages if talk else None, "call": call})
         return
     console = out()
     about = [str(step.about.get("agent", "")), model_name(str(step.about.get("model", "")))]
-    told = safe("  ".join(part for part in about if part))
-    say_line(console, (step.path, "bold"), "  ", badge(step.status, console), "  ", (told, "dim"))
+    details = safe("  ".join(part for part in about if part))
+    say_line(console, (step.path, "bold"), "  ", badge(step.status, console), "  ", (details, "dim"))
     state = RunState()
     for event in events:
         state.apply(event)
@@ -61,13 +68,46 @@ async def print_step(store: Store, step: StepState, events: list[Event], *, as_j
     if (limits := _limits(own)) is not None:
         seconds, tokens = limits["timeout_s"], limits["max_tokens"]
         say_line(console, (f"  limits of the reply: {duration(seconds)}, {tokens:,} tokens", "dim"))
-    for title, text in (("system", asked.system), ("prompt", asked.prompt)) if asked is not None else ():
+    if talk is not None:
+        _print_messages(console, talk)
+        return
+    if call is not None:
+        _print_call(console, call)
+        return
+    for title, text in (
+        (("system", question.system), ("prompt", question.prompt)) if question is not None else ()
+    ):
         if text:
             say_line(console, (f"\n{title}", "bold"))
             say_line(console, safe(text))
     if step.status == "completed":
         say_line(console, ("\nresult", "bold"))
         say_line(console, safe(pretty(result)))
+
+
+def _print_messages(console: Console, talk: ShownConversation) -> None:
+    """Print a conversation up to a turn: what the model read, and what it replied."""
+    for message in talk.messages:
+        say_line(console, (f"\n{safe(message.who)}", "bold"))
+        if message.text:
+            say_line(console, safe(message.text))
+        for part in message.files:
+            say_line(console, (f"attached {one_line(part.name)} ({size(part.size)})", "dim"))
+        for call in message.calls:
+            say_line(console, f"  → {call.words}  ", ("  ".join(map(one_line, notes_of(call))), "dim"))
+            for line in safe(call.result).splitlines():
+                say_line(console, (f"    {line}", "dim"))
+
+
+def _print_call(console: Console, call: ShownCall) -> None:
+    """Print arguments, outcome and cost of a tool call."""
+    say_line(console, (f"\n{one_line(call.tool)}", "bold"), "  ", ("  ".join(notes_of(call)), "dim"))
+    if call.call_id:
+        say_line(console, (f"call id {one_line(call.call_id)}", "dim"))
+    for title, text in (("arguments", pretty(call.arguments)), ("result", call.result)):
+        if text:
+            say_line(console, (f"\n{title}", "bold"))
+            say_line(console, safe(text))
 
 
 def _limits(events: list[Event]) -> dict[str, Any] | None:
@@ -79,15 +119,15 @@ def _limits(events: list[Event]) -> dict[str, Any] | None:
 
 
 def _as_data(
-    step: StepState, asked: ModelAsked | None, result: Any, limits: dict[str, Any] | None
+    step: StepState, question: ModelAsked | None, result: Any, limits: dict[str, Any] | None
 ) -> dict[str, Any]:
     return {
         "path": step.path,
         "status": step.status,
         "kind": step.kind,
         "about": step.about,
-        "system": asked.system if asked else None,
-        "prompt": asked.prompt if asked else None,
+        "system": question.system if question else None,
+        "prompt": question.prompt if question else None,
         "reply_limits": limits,
         "result": result,
         "error": step.error or None,
@@ -145,12 +185,13 @@ def folded(nodes: list[Node]) -> list[Node]:
     return shown
 
 
-def _alike(one: Node, other: Node) -> bool:
+def _alike(first: Node, second: Node) -> bool:
     """Return whether both are completed steps that differ only in their number or key."""
-    steps = (one.step, other.step)
+    steps = (first.step, second.step)
     if not all(step and step.status == "completed" and not step.edited and not step.cut for step in steps):
         return False
-    return one.depth == other.depth and _bare(one.name) == _bare(other.name)
+    tools = [step.about.get("tool") for step in steps if step]
+    return first.depth == second.depth and _bare(first.name) == _bare(second.name) and tools[0] == tools[1]
 
 
 def _bare(name: str) -> str:
@@ -170,7 +211,7 @@ def print_steps(console: Console, state: RunState, *, everything: bool, command:
     for node in shown:
         _print_node(console, node, width)
     if len(shown) < len(nodes):
-        rest = f"… {count(hidden, 'more line')}" if hidden else "All of them"
+        rest = f"… {count(hidden, 'more line')}" if hidden else "All steps"
         say_line(console, (f"{rest}: {command}", "dim"))
 
 
@@ -179,7 +220,7 @@ def print_drawing(console: Console, drawing: list[Line], command: str) -> None:
     say_line(console)
     for text in drawn(drawing, console):
         say_line(console, text)
-    say_line(console, (f"  Every step: {command}", "dim"))
+    say_line(console, (f"  All steps: {command}", "dim"))
 
 
 def _print_node(console: Console, node: Node, width: int) -> None:
@@ -189,17 +230,24 @@ def _print_node(console: Console, node: Node, width: int) -> None:
         say_line(console, f"  {indent}", (f"{name}/", "dim"))
         return
     step = node.step
-    mark = sign(step.status, console)
-    told = _told(step) if not node.more else f"and {node.more} more like it"
-    say_line(console, f"{indent}", mark, " ", pad(name, width - len(indent)), "  ", (told, "dim"))
+    mark = sign(step.status if _outcome(step) in ("", "made up") else "failed", console)
+    details = _details(step) if not node.more else f"and {node.more} more"
+    say_line(console, f"{indent}", mark, " ", pad(name, width - len(indent)), "  ", (details, "dim"))
     if step.error:
         say_line(console, f"{indent}    ", (one_row(step.error, max(console.width - 8, 40)), "red"))
 
 
-def _told(step: StepState) -> str:
+def _outcome(step: StepState) -> str:
+    """Return the state of a finished tool call, unless it went well."""
+    outcome = outcome_of(step, step.result) if step.result is not None else None
+    words = outcome_words(step, outcome) if outcome is not None else None
+    return "" if words is None or words.state == "done" else words.state
+
+
+def _details(step: StepState) -> str:
     """Return agent, status, duration, cost and retries of a step, as far as they apply."""
     parts = [
-        one_line(str(step.about.get("agent", ""))),
+        one_line(str(step.about.get("agent", ""))) or step_call(step),
         step.status if step.status != "completed" else "",
         duration(step.duration_s) if step.duration_s is not None else "",
         money(step.charge.usd) if step.charge.usd else "",
@@ -208,5 +256,6 @@ def _told(step: StepState) -> str:
         "inherited" if step.inherited else "",
         "edited" if step.edited else "",
         "cut off" if step.cut else "",
+        _outcome(step),
     ]
     return "  ".join(part for part in parts if part)

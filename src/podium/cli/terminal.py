@@ -20,7 +20,7 @@ from rich.text import Text
 from podium.engine.codec import encode
 from podium.engine.events import RunWaiting
 from podium.engine.redaction import Redact, redact_text, redactor
-from podium.errors import PodiumError
+from podium.errors import PodiumError, UsageError
 from podium.report.words import document_outline as outline
 from podium.report.words import one_line, safe
 from podium.settings import Settings
@@ -123,20 +123,31 @@ async def ask_person(question: RunWaiting, path: str = "") -> str | None:
     print_question(console, question, path)
     for number, choice in enumerate(question.choices, 1):
         console.print(Text(f"  {number}. {one_line(choice)}"))
-    console.print(Text("  (Ctrl-D leaves it open)", style="dim"))
+    for name in question.answers:
+        console.print(Text(f'  or JSON: {{"{one_line(name)}": …}}', style="dim"))
+    console.print(Text("  (Ctrl-D to answer later)", style="dim"))
     while True:
-        given = await _read_line("> ")
-        if given is None:
+        line = await read_line("> ")
+        if line is None:
             out().print()
             return None
-        chosen = choice_of(given.strip(), question.choices)
+        if question.answers and line.lstrip().startswith("{"):
+            return line.strip()
+        chosen = choice_of(line.strip(), question.choices)
         if chosen is not None:
             return chosen
         wanted = f" one of: {', '.join(question.choices)}" if question.choices else ""
         out().print(Text(f"Please answer{wanted}."))
 
 
-async def _read_line(prompt: str) -> str | None:
+async def confirmed(question: str, *, action: str, as_json: bool) -> bool:
+    """Ask for a confirmation. Raises `UsageError` if no person can be asked."""
+    if as_json or not interactive():
+        raise UsageError(f"{action} needs a confirmation.", hint="Add --yes.")
+    return await ask_person(RunWaiting(question=question, choices=["yes", "no"])) == "yes"
+
+
+async def read_line(prompt: str) -> str | None:
     """Read a line from the terminal. Not with `input()`: a Ctrl-C between its prompt and its read would be
     lost."""
     loop = asyncio.get_running_loop()
@@ -162,22 +173,22 @@ async def _read_line(prompt: str) -> str | None:
         loop.remove_signal_handler(signal.SIGTERM)
 
 
-def choice_of(given: str, choices: list[str]) -> str | None:
+def choice_of(text: str, choices: list[str]) -> str | None:
     """Return the choice that matches the input: free text, a choice, its number, or a unique prefix. None if
     nothing matches."""
-    if not choices or given in choices:
-        return given or None
-    if given.isdecimal() and 1 <= int(given) <= len(choices):
-        return choices[int(given) - 1]
-    begun = [choice for choice in choices if given and choice.lower().startswith(given.lower())]
+    if not choices or text in choices:
+        return text or None
+    if text.isdecimal() and 1 <= int(text) <= len(choices):
+        return choices[int(text) - 1]
+    begun = [choice for choice in choices if text and choice.lower().startswith(text.lower())]
     return begun[0] if len(begun) == 1 else None
 
 
 def print_question(console: Console, question: RunWaiting, path: str = "") -> None:
     """Print the question with its details; `path` identifies it among several open questions."""
-    asked = (safe(question.question).strip(), "bold")
+    title = (safe(question.question).strip(), "bold")
     where = (f"  {path}" if path else "", "dim")
-    console.print(Text.assemble(("? ", "bold yellow"), asked, where), soft_wrap=not console.is_terminal)
+    console.print(Text.assemble(("? ", "bold yellow"), title, where), soft_wrap=not console.is_terminal)
     if question.details is not None:
         details = Text(safe(outline(question.details)).strip(), style="dim")
         console.print(details, soft_wrap=not console.is_terminal)
@@ -206,8 +217,8 @@ def clean_traceback(error: BaseException) -> str:
 class CleanRecord(logging.LogRecord):
     """A log record without secrets, whichever handler prints it."""
 
-    def __init__(self, *given: Any, **named: Any) -> None:
-        super().__init__(*given, **named)
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
         try:
             message = self.getMessage()
         except (TypeError, ValueError, KeyError):

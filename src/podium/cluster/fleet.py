@@ -68,7 +68,7 @@ def comes(cron: str) -> bool:
 
 def no_moments(cron: str) -> UsageError:
     return UsageError(
-        f"{cron!r} is no moment that comes again.",
+        f"{cron!r} is not a cron expression that ever fires.",
         hint="Give minute, hour, day, month and weekday, such as '0 8 * * 1-5'.",
     )
 
@@ -80,7 +80,7 @@ async def fire(store: Store, settings: Settings, engine: Engine, schedule: Sched
         return
     run_id = run_id_of(f"{schedule.name} {schedule.created_at} {moment}")
     try:
-        row = await _made(store, settings, schedule, moment, run_id)
+        row = await _run_of(store, settings, schedule, moment, run_id)
     except StoreError:
         raise
     except PodiumError as error:
@@ -91,7 +91,7 @@ async def fire(store: Store, settings: Settings, engine: Engine, schedule: Sched
         LOG.info("The schedule %s has started run %s.", schedule.name, row.run_id)
 
 
-async def _made(store: Store, settings: Settings, schedule: Schedule, moment: int, run_id: str) -> RunRow:
+async def _run_of(store: Store, settings: Settings, schedule: Schedule, moment: int, run_id: str) -> RunRow:
     try:
         return await store.get(run_id)
     except UnknownRunError:
@@ -99,11 +99,20 @@ async def _made(store: Store, settings: Settings, schedule: Schedule, moment: in
     limits = reply_config(start.reply_timeout, start.reply_tokens)
     try:
         return await enqueue(
-            start.workflow, start.request, store=store, settings=settings, model=start.model,
-            model_for=start.model_for or None, budget=start.budget, concurrency=start.concurrency,
-            cache=start.cache, approve=start.approve, options=start.options,
-            marks={**MARKS, **limits, "schedule": schedule.name, "moment": moment}, run_id=run_id,
-        )  # fmt: skip
+            start.workflow,
+            start.request,
+            store=store,
+            settings=settings,
+            model=start.model,
+            model_for=start.model_for or None,
+            budget=start.budget,
+            concurrency=start.concurrency,
+            cache=start.cache,
+            approve=start.approve,
+            options=start.options,
+            marks={**MARKS, **limits, "schedule": schedule.name, "moment": moment},
+            run_id=run_id,
+        )
     except StoreError:
         return await store.get(run_id)  # another worker was faster, or the store is away
 

@@ -40,7 +40,7 @@ async def answering(worker: Worker, engine: Engine, host: str, port: int) -> Asy
     try:
         while not server.started:
             if serving.done():
-                raise UsageError(f"Nothing can be served at {host}:{port}.", hint="Choose another --port.")
+                raise UsageError(f"The port {host}:{port} cannot be opened.", hint="Choose another --port.")
             await asyncio.sleep(0.01)
         yield int(server.servers[0].sockets[0].getsockname()[1])
     finally:
@@ -67,8 +67,8 @@ def _routes(worker: Worker, engine: Engine) -> list[Route]:
             reason = "The database does not answer."
         if not reason and await _load(engine) is None:
             reason = "The engine does not answer."
-        told = {"ready": not reason, "running": worker.driving.running, "reason": reason}
-        return JSONResponse(told, status_code=503 if reason else 200)
+        state = {"ready": not reason, "running": worker.driving.running, "reason": reason}
+        return JSONResponse(state, status_code=503 if reason else 200)
 
     async def metrics(_: Request) -> PlainTextResponse:
         load = await _load(engine)

@@ -57,7 +57,7 @@ immediately; None: not until it is submitted again. It never raises for errors o
 leaves the run so that it can be resumed on request; cancelled with the message `LOST`, so that other workers
 continue it on their own.
 """
-LOST = "the engine was not heard of"
+LOST = "lost contact with the engine"
 """Cancellation message when a worker stops driving because it lost the engine."""
 
 Fire = Callable[[Schedule, int], Awaitable[None]]
@@ -101,8 +101,8 @@ class Engine(Protocol):
         """Return the current load, of all workflows or of these."""
         ...
 
-    async def work(self, crew: WorkerConfig) -> None:
-        """Work until `crew.stop` is set: take runs, drive them and send heartbeats."""
+    async def work(self, config: WorkerConfig) -> None:
+        """Work until `config.stop` is set: take runs, drive them and send heartbeats."""
         ...
 
     async def add_schedule(self, schedule: Schedule) -> None:
@@ -151,12 +151,16 @@ class SharedStore(Store, Protocol):
 
 def shared(store: Store) -> SharedStore:
     """Return the store as a shared store. Raises `UsageError` if it is not one."""
-    if not is_postgres(store.url):
+    _require_postgres(store.url)
+    return cast("SharedStore", cast("Any", store))
+
+
+def _require_postgres(url: str) -> None:
+    if not is_postgres(url):
         raise UsageError(
             "Workers on several machines need a store that all of them reach.",
             hint="Name it with --store postgresql://HOST/DATABASE.",
         )
-    return cast("SharedStore", cast("Any", store))
 
 
 PROCRASTINATE = "procrastinate"
@@ -174,11 +178,7 @@ async def open_engine(name: str, store: str, *, patience_s: float = 30.0) -> Eng
         raise UsageError(
             f"There is no engine {name}.", hint=f"Known: {PROCRASTINATE}, {TEMPORAL}HOST:PORT/NAMESPACE."
         )
-    if not is_postgres(store):
-        raise UsageError(
-            "Workers on several machines need a store that all of them reach.",
-            hint="Name it with --store postgresql://HOST/DATABASE.",
-        )
+    _require_postgres(store)
     if find_spec("procrastinate") is None:
         raise UsageError(
             "Running on many machines needs an extra that is not installed.",

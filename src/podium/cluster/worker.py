@@ -35,8 +35,7 @@ from podium.errors import (
     UsageError,
 )
 from podium.settings import Settings
-from podium.stores import open_store
-from podium.stores.address import take_lease
+from podium.stores import open_store, take_lease
 
 LOG = logging.getLogger("podium.cluster")
 
@@ -51,18 +50,20 @@ _STORE_S = 5.0
 """Seconds after which a run is tried again whose store accepted no more writes."""
 
 
-Left = Callable[[str], Awaitable[object]]
+SlotFreed = Callable[[str], Awaitable[object]]
 """Called when an owner has a free slot for another run."""
 
 
 class RunSession:
     """All runs that this worker drives."""
 
-    def __init__(self, store: SharedStore, settings: Settings, lease_s: float, left: Left) -> None:
+    def __init__(
+        self, store: SharedStore, settings: Settings, lease_s: float, on_slot_free: SlotFreed
+    ) -> None:
         self._store = store
         self._settings = settings
         self._lease_s = lease_s
-        self._left = left
+        self._on_slot_free = on_slot_free
         self._handles: dict[str, RunHandle] = {}
         self._stopping = False
         self._grace_s = 0.0
@@ -95,7 +96,7 @@ class RunSession:
             if row.status in _ENDED:
                 return None  # nothing to do: it was submitted twice, or another worker was faster
             if row.owner and not await self._store.take_place(run_id, row.owner):
-                LOG.info("Run %s waits: %s has as many under way as they may.", run_id, row.owner)
+                LOG.info("Run %s waits: %s has reached their limit of concurrent runs.", run_id, row.owner)
                 return None  # the worker that ends one of them submits the next
             result = await self._stretch(row)
             status = result.status
@@ -123,12 +124,12 @@ class RunSession:
             return
         try:
             await self._store.leave_place(row.run_id)
-            await self._left(row.owner)
+            await self._on_slot_free(row.owner)
         except StoreError as error:
             LOG.info("The sweep will find the next run of %s: %s", row.owner, error)
 
     async def _stretch(self, row: RunRow) -> RunResult:
-        handle = await self._taken_up(row.run_id)
+        handle = await self._take_up(row.run_id)
         self._handles[row.run_id] = handle
         if self._stopping:  # set since the first check
             handle.request_pause(STOPPED, grace_s=self._grace_s)
@@ -144,7 +145,7 @@ class RunSession:
         LOG.info("Run %s is %s after %.1f s.", row.run_id, result.status, time.monotonic() - began)
         return result
 
-    async def _taken_up(self, run_id: str) -> RunHandle:
+    async def _take_up(self, run_id: str) -> RunHandle:
         """Start driving a run. Retries while it is locked, up to the length of a lease: an engine may detect
         that a worker is gone just before the worker's lease in the store expires."""
         until = time.monotonic() + self._lease_s
@@ -194,12 +195,12 @@ class Sweep:
 
     async def sweep(self, owner: str | None = None) -> int:
         """Submit the runs that the engine does not carry, of all owners or of one. Returns their number."""
-        found, after = 0, ""
+        count, after = 0, ""
         while True:
             rows = await self._store.list_unattended(STOPPED, limit=self._page, owner=owner, after=after)
-            found += await self._submit([row for row in rows if row.run_id not in self._foreign], owner)
+            count += await self._submit([row for row in rows if row.run_id not in self._foreign], owner)
             if len(rows) < self._page:
-                return found
+                return count
             after = rows[-1].run_id
 
     async def _submit(self, rows: list[RunRow], owner: str | None) -> int:
@@ -208,7 +209,7 @@ class Sweep:
         await self._engine.submit([Ticket(row.run_id, row.workflow) for row in lost])
         if owner is None:
             for row in lost:
-                LOG.info("Run %s was carried by nobody; it is submitted again.", row.run_id)
+                LOG.info("Run %s was lost by the engine; it is submitted again.", row.run_id)
         return len(lost)
 
     async def _is_ours(self, run_id: str) -> bool:
@@ -262,14 +263,18 @@ class Worker:
                 self.ready = True
                 started()
 
-        crew = WorkerConfig(
-            drive=self.driving.drive, fire=self._fire, concurrency=self._working.concurrency,
-            workflows=self._working.workflows, stop=self._stop, ready=ready,
-        )  # fmt: skip
+        config = WorkerConfig(
+            drive=self.driving.drive,
+            fire=self._fire,
+            concurrency=self._working.concurrency,
+            workflows=self._working.workflows,
+            stop=self._stop,
+            ready=ready,
+        )
         sweeping = asyncio.create_task(self._sweep.keep_sweeping(), name="podium-sweep")
         try:
             with self._stopped_by_signals():
-                await self._engine.work(crew)
+                await self._engine.work(config)
         finally:
             self.ready = False
             sweeping.cancel()
@@ -295,8 +300,9 @@ class Worker:
         if self._signals == 1:
             LOG.info(
                 "Stopping: %d runs are handed back; calls in flight get %g s to be recorded.",
-                self.driving.running, self._working.drain_s,
-            )  # fmt: skip
+                self.driving.running,
+                self._working.drain_s,
+            )
             self.driving.stop(self._working.drain_s)
         else:
             LOG.info("Stopping at once.")
@@ -322,24 +328,26 @@ async def opened(working: Working) -> AsyncGenerator[tuple[SharedStore, Engine]]
     worker."""
     settings = working.settings
     async with AsyncExitStack() as stack:
-        engine = await _once_there(lambda: open_engine(settings.engine, settings.store, patience_s=math.inf))
+        engine = await _when_reachable(
+            lambda: open_engine(settings.engine, settings.store, patience_s=math.inf)
+        )
         stack.push_async_callback(engine.close)
-        store = await _once_there(lambda: open_store(settings.store))
+        store = await _when_reachable(lambda: open_store(settings.store, lock_timeout=settings.lock_timeout))
         stack.push_async_callback(store.close)
         yield shared(store), engine
 
 
-async def _once_there(opening: Callable[[], Awaitable[Opened]]) -> Opened:
+async def _when_reachable(opening: Callable[[], Awaitable[Opened]]) -> Opened:
     """Retry until the store or engine is reachable, because machines start in any order. Logs
     the wait once."""
-    said = False
+    logged = False
     while True:
         try:
             return await opening()
         except StoreAwayError as error:
-            if not said:
+            if not logged:
                 LOG.warning("Waiting: %s", error)
-            said = True
+            logged = True
             await asyncio.sleep(_AGAIN_S)
         except StoreError as error:
             raise UsageError(str(error), hint=error.hint or "Choose another with --store.") from error

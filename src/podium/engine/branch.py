@@ -94,6 +94,18 @@ class Branch:
             self.depth_scope = parent.depth_scope
             self.deadline = parent.deadline
 
+    def inside(self, path: str) -> Branch:
+        """Return a branch of the same task at `path`, which does not count as depth."""
+        child = Branch(path, self.task, self, self._redact)
+        child.depth = self.depth
+        return child
+
+    def twin(self) -> Branch:
+        """Return a branch at the same path for another task. Its steps need explicit paths or keys."""
+        twin = self.inside(self.path)
+        twin.task, twin.stale_before = None, self.stale_before
+        return twin
+
     def take(self, name: str, key: str | None = None) -> str:
         """Return the path of the next step or branch of this name."""
         if len(name) >= SHORTEST or not name.isascii():

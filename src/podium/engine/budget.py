@@ -10,21 +10,35 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import deque
+from collections.abc import Mapping
+from operator import attrgetter, gt, mul
 from typing import Any
 
 import msgspec
 
+from podium.dimensions import DIMENSIONS, RESERVED, SETTABLE, Dimension
 from podium.engine.events import NOTHING, Charge
-from podium.errors import BudgetExhaustedError, UsageError, budget_amount, budget_name
+from podium.errors import BudgetExhaustedError, UsageError, budget_name
 
-KINDS = ("usd", "tokens", "calls")
-"""Quantities that can be reserved, in the order of `Amount`."""
-NANO = 1_000_000_000
+KINDS = tuple(dimension.name for dimension in RESERVED)
+"""Names of the dimensions that are reserved, in the order of `Amount`."""
+USD = KINDS.index("usd")
+NANO = DIMENSIONS["usd"].scale
 
-Amount = tuple[int, int, int]
-"""Nano-dollars, tokens, calls. Integers, so that sums are exact."""
+Amount = tuple[int, ...]
+"""An amount of each reserved dimension, in its scale: nano-dollars, tokens, calls."""
+Limits = tuple[int | None, ...]
+"""A ceiling for each reserved dimension; `None`: there is none."""
 
-_ZERO: Amount = (0, 0, 0)
+_INDEXES = range(len(KINDS))
+_NO_LIMITS: Limits = (None,) * len(KINDS)
+_scales = [dimension.scale for dimension in RESERVED]
+_charged = attrgetter(*(dimension.charge for dimension in RESERVED))
+
+
+def _is_limit(value: object, dimension: Dimension) -> bool:
+    types = int if dimension.whole else (int, float)
+    return isinstance(value, types) and not isinstance(value, bool) and 0 <= value < math.inf
 
 
 class Budget(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -41,46 +55,81 @@ class Budget(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
     """Maximum nesting depth of branches."""
 
     def __post_init__(self) -> None:
-        for name in ("usd", "seconds", "tokens", "calls", "depth"):
+        for name, dimension in DIMENSIONS.items():
             value: object = getattr(self, name)
-            if value is None:
-                continue
-            whole = name in {"tokens", "calls", "depth"}
-            kinds = int if whole else (int, float)
-            if isinstance(value, bool) or not isinstance(value, kinds) or not 0 <= value < math.inf:
-                number = "whole number" if whole else "number"
+            if value is not None and not _is_limit(value, dimension):
+                number = "whole number" if dimension.whole else "number"
                 raise UsageError(f"The budget {name} must be a {number} from 0 on, not {value!r}.")
+
+    @classmethod
+    def from_settings(cls, source: object) -> Budget:
+        """Return the ceilings in the attributes of an object that are named like settings."""
+        return cls(**{dimension.name: getattr(source, setting) for setting, dimension in SETTABLE.items()})
+
+    @classmethod
+    def shown(cls, logged: Mapping[str, Any]) -> Budget:
+        """Return the ceilings of a log that this version knows. For display only: a run is never driven
+        without one of its ceilings."""
+        return cls(
+            **{
+                name: value
+                for name, dimension in DIMENSIONS.items()
+                if _is_limit(value := logged.get(name), dimension)
+            }
+        )
 
     def merged(self, newer: Budget) -> Budget:
         """Return these ceilings, replaced by those that `newer` sets."""
-        return Budget(
-            usd=self.usd if newer.usd is None else newer.usd,
-            tokens=self.tokens if newer.tokens is None else newer.tokens,
-            calls=self.calls if newer.calls is None else newer.calls,
-            seconds=self.seconds if newer.seconds is None else newer.seconds,
-            depth=self.depth if newer.depth is None else newer.depth,
-        )
+        return Budget(**{**self.to_dict(), **newer.to_dict()})
 
     def raised_to(self, wanted: Budget) -> Budget:
         """Return the ceilings of `wanted` that are higher than these, for quantities that can be reserved. A
         quantity without a ceiling cannot be raised."""
-        found: dict[str, Any] = {}
+        raised: dict[str, Any] = {}
         for kind in KINDS:
             now, new = getattr(self, kind), getattr(wanted, kind)
             if now is not None and new is not None and new > now:
-                found[kind] = new
-        return Budget(**found)
+                raised[kind] = new
+        return Budget(**raised)
+
+    def affords(self, total: Charge) -> bool:
+        """Return whether every ceiling allows a total charge."""
+        limits = [getattr(self, kind) for kind in KINDS]
+        return all(
+            limit is None or value <= limit for limit, value in zip(limits, _charged(total), strict=True)
+        )
+
+    @property
+    def limits_only_money(self) -> bool:
+        """True if money is the only reserved dimension with a ceiling, which a model without a price cannot
+        keep."""
+        return [kind for kind in KINDS if getattr(self, kind) is not None] == ["usd"]
 
     def to_dict(self) -> dict[str, Any]:
         return msgspec.to_builtins(self)
 
 
 def amount_of(charge: Charge) -> Amount:
-    return (round(charge.usd * NANO), charge.input_tokens + charge.output_tokens, charge.calls)
+    return tuple(map(round, map(mul, _charged(charge), _scales)))
 
 
-def _shown(kind: int, value: int) -> float:
-    return value / NANO if kind == 0 else value
+def _limits_of(budget: Budget) -> Limits:
+    limits = [getattr(budget, kind) for kind in KINDS]
+    return tuple(
+        [
+            None if limit is None else round(limit * scale)
+            for limit, scale in zip(limits, _scales, strict=True)
+        ]
+    )
+
+
+def only_usd(nano: int) -> Limits:
+    """Return limits with a ceiling for money only."""
+    return tuple(nano if kind == USD else None for kind in _INDEXES)
+
+
+def _in_units(kind: int, value: int) -> float:
+    return value if _scales[kind] == 1 else value / _scales[kind]
 
 
 def _reserve(closing: float, limit: int | None) -> int:
@@ -98,27 +147,25 @@ class Scope:
 
     def __init__(self, path: str, budget: Budget, closing: float = 0.0) -> None:
         self.path = path
-        usd = None if budget.usd is None else round(budget.usd * NANO)
-        self.limit: tuple[int | None, int | None, int | None] = (usd, budget.tokens, budget.calls)
+        self.limit = _limits_of(budget)
         self.withheld: list[int] = [_reserve(closing, limit) for limit in self.limit]
         """The closing reserve: only steps inside `run.closing()` may spend it."""
-        self.spent = [0, 0, 0]
-        self.reserved = [0, 0, 0]
+        self.spent = [0] * len(KINDS)
+        self.reserved = [0] * len(KINDS)
 
     def raise_to(self, budget: Budget, closing: float) -> None:
         """Set new totals and recompute the closing reserve."""
-        usd = None if budget.usd is None else round(budget.usd * NANO)
-        self.limit = (usd, budget.tokens, budget.calls)
+        self.limit = _limits_of(budget)
         self.withheld = [_reserve(closing, limit) for limit in self.limit]
 
     @property
     def limited(self) -> bool:
-        return self.limit != (None, None, None)
+        return self.limit != _NO_LIMITS
 
     def lacks(self, amount: Amount, closing: bool, *, counting_reserved: bool) -> int:
         """Return the index of the first kind that does not fit, or -1. Without `counting_reserved`: that
         cannot fit even after all reservations are settled."""
-        for kind in (0, 1, 2):
+        for kind in _INDEXES:
             limit = self.limit[kind]
             if limit is None or amount[kind] == 0:
                 continue
@@ -132,7 +179,7 @@ class Scope:
     @property
     def overrun(self) -> int:
         """Index of the first kind whose ceiling was exceeded, or -1."""
-        for kind in (0, 1, 2):
+        for kind in _INDEXES:
             limit = self.limit[kind]
             if limit is not None and self.spent[kind] > limit:
                 return kind
@@ -141,44 +188,39 @@ class Scope:
     def amount_spent(self, kind: str) -> float:
         """Return the spending of a kind in its display unit (US dollars, tokens or calls)."""
         index = KINDS.index(kind)
-        return _shown(index, self.spent[index])
+        return _in_units(index, self.spent[index])
 
     def passed(self) -> str:
         """Return a message that names the exceeded ceiling and the amount spent."""
         kind = max(self.overrun, 0)
+        amount = RESERVED[kind].amount
+        spent, limit = _in_units(kind, self.spent[kind]), _in_units(kind, self.limit[kind] or 0)
         where = budget_name(KINDS[kind], self.path)
-        limit = _shown(kind, self.limit[kind] or 0)
-        return (
-            f"{where} was passed: {budget_amount(KINDS[kind], self.amount_spent(KINDS[kind]))} "
-            f"of {budget_amount(KINDS[kind], limit)} spent"
-        )
+        return f"{where} was passed: {amount(spent)} of {amount(limit)} spent"
 
     def lacking(self, amount: Amount) -> None:
         """Hook: a reservation waits because this amount does not fit now."""
 
     def exhausted(self, kind: int, amount: Amount, closing: bool) -> BudgetExhaustedError:
         limit = self.limit[kind] or 0
-        kept = 0 if closing else min(self.withheld[kind], limit - self.spent[kind])
+        withheld = 0 if closing else min(self.withheld[kind], limit - self.spent[kind])
         return BudgetExhaustedError(
             KINDS[kind],
             self.path,
-            _shown(kind, limit),
-            _shown(kind, self.spent[kind]),
-            _shown(kind, amount[kind]),
-            _shown(kind, max(kept, 0)),
+            _in_units(kind, limit),
+            _in_units(kind, self.spent[kind]),
+            _in_units(kind, amount[kind]),
+            _in_units(kind, max(withheld, 0)),
         )
 
 
-class Reservation:
+class Reservation(msgspec.Struct, eq=False):
     """The worst-case cost of a call in flight, held until it is settled."""
 
-    __slots__ = ("amount", "closing", "granted", "scopes")
-
-    def __init__(self, scopes: tuple[Scope, ...], amount: Amount, closing: bool) -> None:
-        self.scopes = scopes
-        self.amount = amount
-        self.closing = closing
-        self.granted: asyncio.Future[None] | None = None
+    scopes: tuple[Scope, ...]
+    amount: Amount
+    closing: bool
+    granted: asyncio.Future[None] | None = None
 
 
 class Overruns:
@@ -186,13 +228,19 @@ class Overruns:
 
     def __init__(self) -> None:
         self.calls = 0
-        self.passed: dict[str, Scope] = {}
-        """Exceeded scopes, by path."""
+        self._scopes: dict[str, Scope] = {}
+        """Ceilings of these calls, by path."""
 
     def add(self, scopes: tuple[Scope, ...]) -> None:
-        """Count one more such call and record which of its ceilings are exceeded now."""
+        """Count one more such call."""
         self.calls += 1
-        self.passed |= {scope.path: scope for scope in scopes if scope.overrun >= 0}
+        self._scopes |= {scope.path: scope for scope in scopes}
+
+    @property
+    def passed(self) -> dict[str, Scope]:
+        """Exceeded scopes, by path. A ceiling can be passed later than the call that is to blame settles:
+        other calls were in flight with reservations of their own."""
+        return {path: scope for path, scope in self._scopes.items() if scope.overrun >= 0}
 
 
 class Ledger:
@@ -207,12 +255,14 @@ class Ledger:
         """Reserve the worst case in every scope. Raises if it can never fit; if it does not fit now, await
         `granted`."""
         wanted = Reservation(scopes, amount_of(worst), closing)
-        for scope in scopes:
-            kind = scope.lacks(wanted.amount, closing, counting_reserved=False)
-            if kind >= 0:
-                raise scope.exhausted(kind, wanted.amount, closing)
-        if scopes and (self._waiting or not self._fits(wanted)):
-            self._queue(wanted)
+        if not scopes:
+            return wanted
+        if (hopeless := self._hopeless(wanted)) is not None:
+            raise hopeless
+        if self._waiting or not self._fits(wanted):
+            wanted.granted = asyncio.get_running_loop().create_future()
+            self._waiting.append(wanted)
+            self.pump()
         else:
             self._take(wanted)
         return wanted
@@ -221,7 +271,7 @@ class Ledger:
         """Raise if the reservation no longer fits, because another call cost more than its worst case
         while this one waited for a slot."""
         for scope in reservation.scopes:
-            for kind in (0, 1, 2):
+            for kind in _INDEXES:
                 limit = scope.limit[kind]
                 if limit is None or not reservation.amount[kind]:
                     continue
@@ -232,14 +282,13 @@ class Ledger:
         """Replace the reservation by the actual cost. Return whether it exceeds the reservation."""
         spent = amount_of(actual)
         for scope in reservation.scopes:
-            for kind in (0, 1, 2):
+            for kind in _INDEXES:
                 scope.reserved[kind] -= reservation.amount[kind]
                 scope.spent[kind] += spent[kind]
         self.spent += actual
         if self._waiting:
             self.pump()
-        usd, tokens, calls = reservation.amount
-        return spent[0] > usd or spent[1] > tokens or spent[2] > calls
+        return any(map(gt, spent, reservation.amount))
 
     def spend(self, scopes: tuple[Scope, ...], charge: Charge) -> None:
         """Count a charge without a reservation, or one from before a resume."""
@@ -251,13 +300,8 @@ class Ledger:
         """Count a charge against ceilings only, not in the run's total."""
         spent = amount_of(charge)
         for scope in scopes:
-            for kind in (0, 1, 2):
+            for kind in _INDEXES:
                 scope.spent[kind] += spent[kind]
-
-    def _queue(self, wanted: Reservation) -> None:
-        wanted.granted = asyncio.get_running_loop().create_future()
-        self._waiting.append(wanted)
-        self.pump()
 
     async def granted(self, wanted: Reservation) -> None:
         """Wait until a queued reservation fits in every scope."""
@@ -315,7 +359,7 @@ class Ledger:
     @staticmethod
     def _take(wanted: Reservation) -> None:
         for scope in wanted.scopes:
-            for kind in (0, 1, 2):
+            for kind in _INDEXES:
                 scope.reserved[kind] += wanted.amount[kind]
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import msgspec
 
 from podium.engine.branch import CURRENT, Branch, Deadline
-from podium.engine.budget import NANO, Budget, Ledger, Overruns, Scope
+from podium.engine.budget import NANO, USD, Budget, Ledger, Overruns, Scope
 from podium.engine.codec import decode, encode
 from podium.engine.events import (
     NOTHING,
@@ -89,7 +89,7 @@ class Core:
         self.clock = RecordedClock(memo.driven_s)
         self.root_scope = Scope("", budget, closing)
         self.ledger = Ledger()
-        self.purse: OwnerBudget | None = None
+        self.owner_budget: OwnerBudget | None = None
         """The run's share of its owner's budget; `None` if the owner has no limit."""
         self._restore_spending()
         self.closing_share = closing
@@ -125,7 +125,7 @@ class Core:
         self.notes = list(memo.notes)
         self.artifacts: dict[str, ArtifactCreated] = {}
         self.viewers: set[Callable[[Delta], None]] = set()
-        self._told_spending = time.monotonic()
+        self._spending_updated = time.monotonic()
         self._active = 1
         self._wakes: list[float] = []
         """Times at which sleeping branches wake up."""
@@ -134,8 +134,8 @@ class Core:
         branch = Branch("", task, None, self.journal.redact)
         if self.root_scope.limited:
             branch.scopes = (self.root_scope,)
-        if self.purse is not None:
-            branch.scopes += (self.purse,)
+        if self.owner_budget is not None:
+            branch.scopes += (self.owner_budget,)
         branch.depth_limit = self.budget.depth
         seconds = self.budget.seconds
         if seconds is not None:
@@ -204,17 +204,19 @@ class Core:
 
     # ── budgets ──
 
-    async def open_purse(self, limits: SharedLimits) -> None:
+    async def open_owner_budget(self, limits: SharedLimits) -> None:
         """Draw on the owner's budget, if the owner has a limit for all runs together."""
-        lease, spent = self.journal.lease, self.root_scope.spent[0]
-        purse = OwnerBudget(limits, lease, spent, changed=self.ledger.pump, broke=self.broke)
-        limit = await purse.open()
+        lease, spent = self.journal.lease, self.root_scope.spent[USD]
+        budget = OwnerBudget(limits, lease, spent, changed=self.ledger.pump, broke=self.broke)
+        limit = await budget.open()
         if limit is None:
             return
-        self.purse = purse
+        self.owner_budget = budget
         if self.budget.usd is None:
             self.budget = self.budget.merged(Budget(usd=limit / NANO))
-            self.root_scope.limit = (2 * limit + 1, *self.root_scope.limit[1:])  # the owner budget ends first
+            ceilings = list(self.root_scope.limit)
+            ceilings[USD] = 2 * limit + 1  # the owner budget ends first
+            self.root_scope.limit = tuple(ceilings)
 
     def remaining_time(self, branch: Branch, path: str) -> float | None:
         """Return the seconds until the nearest time budget of a branch is used up; raise if one is."""
@@ -222,10 +224,10 @@ class Core:
             return None
         now, nearest = self.clock.now(), None
         for deadline in branch.deadline:
-            left = deadline.ends(closing=branch.closing) - now
-            if left <= 0:
+            remaining = deadline.ends(closing=branch.closing) - now
+            if remaining <= 0:
                 raise self.ran_out(path, self.out_of_time(deadline))
-            nearest = left if nearest is None else min(nearest, left)
+            nearest = remaining if nearest is None else min(nearest, remaining)
         return nearest
 
     def out_of_time(self, deadline: Deadline) -> BudgetExhaustedError:
@@ -279,11 +281,11 @@ class Core:
             self.rehearsed = True
             self.journal.update(rehearsal=True)
 
-    def tell_spending(self) -> None:
+    def update_spending(self) -> None:
         """Update the spending in the run's summary, at most once a second."""
         now = time.monotonic()
-        if now - self._told_spending > 1.0 and not self.journal.closed:
-            self._told_spending = now
+        if now - self._spending_updated > 1.0 and not self.journal.closed:
+            self._spending_updated = now
             self.journal.update(usage=self.ledger.spent, driven_s=self.clock.now())
 
     def open_scope(self, path: str, budget: Budget) -> Scope:

@@ -11,6 +11,8 @@ from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+import msgspec
+
 from podium.engine.branch import Branch
 from podium.engine.budget import Reservation
 from podium.engine.codec import Raw, decode, encode
@@ -21,7 +23,6 @@ from podium.engine.events import (
     BudgetReserved,
     BudgetSettled,
     Charge,
-    ChargedData,
     EventData,
     StepCompleted,
     StepFailed,
@@ -46,6 +47,8 @@ BLOB_BYTES = 32_768
 
 Read = Callable[[Any], Any]
 
+_NULL = StepCompleted().result
+
 
 class Raised(NamedTuple):
     """A failure that is passed to the caller and raised there."""
@@ -64,10 +67,22 @@ class Effect:
     """A step under way, passed to the step's function."""
 
     __slots__ = (
-        "_expired", "_fingerprint", "_read", "_timer",
-        "branch", "calling", "charge", "core", "cut", "holds_slot", "made_calls", "path", "run", "task",
+        "_expired",
+        "_read",
+        "_timer",
+        "branch",
+        "calling",
+        "charge",
+        "core",
+        "cut",
+        "fingerprint",
+        "holds_slot",
+        "made_calls",
+        "path",
+        "run",
+        "task",
         "waiter",
-    )  # fmt: skip
+    )
 
     def __init__(self, run: Run, core: Core, branch: Branch, path: str, fingerprint: str, read: Read) -> None:
         self.run = run
@@ -87,7 +102,7 @@ class Effect:
         """Spent by this step and not yet recorded by an event of its own."""
         self.task: asyncio.Task[None] | None = None
         self.waiter: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._fingerprint = fingerprint
+        self.fingerprint = fingerprint
         self._read = read
         self._timer: asyncio.TimerHandle | None = None
         self._expired: str = ""
@@ -102,19 +117,10 @@ class Effect:
         """Log an event whose text is already redacted."""
         self.core.journal.append_raw(self.path, data.type, encode(data))
 
-    def progress(self) -> list[EventData]:
-        """Return the progress events that this step recorded before a resume, in order. A second call returns
-        none."""
-        return self.core.memo.progress_of(self.path, self._fingerprint)
-
-    def attempt(self, worst: Charge) -> CallAttempt:
-        """Return the context manager for one call: `async with effect.attempt(worst) as attempt: await
-        attempt.begin(); …; attempt.settle(event)`."""
-        return CallAttempt(self, worst)
-
     async def backoff(self, seconds: float) -> None:
         """Wait before a retry. Holds no slot and no reservation, and ends when the run is stopped."""
-        await self.free_slot()
+        if self.holds_slot:
+            await self.free_slot()
         self.calling = False
         try:
             await asyncio.sleep(seconds)
@@ -137,11 +143,10 @@ class Effect:
             self._timer = loop.call_later(time_left, self._expire, "budget")
 
     async def free_slot(self) -> None:
-        """Make the outcome of the last call durable, then release its slot."""
-        if self.holds_slot:
-            if (durable := self.core.journal.commit()) is not None:
-                await asyncio.shield(durable)
-            self.give_back()
+        """Make the outcome of the last call durable, then release its slot. Only if the step holds one."""
+        if (durable := self.core.journal.commit()) is not None:
+            await asyncio.shield(durable)
+        self.give_back()
 
     def give_back(self) -> None:
         """Release the slot."""
@@ -162,23 +167,32 @@ class Effect:
     async def _run(self, work: Callable[[Effect], Awaitable[Any]]) -> None:
         """Run the step's function and record the outcome. One coroutine, because each extra layer slows every
         step."""
+        journal = self.core.journal
         try:
             try:
                 value = await work(self)
                 if type(value) is DecodedResult:
-                    raw = self.core.journal.redact(value.data)
+                    raw = journal.redact(value.data)
                     outcome = value.value if raw == value.data else self._read(raw)
                 else:
-                    raw = self.core.journal.redact(encode(value))
+                    raw = journal.redact(encode(value))
                     outcome = self._read(raw)
-                self._record(outcome, "step.completed", encode(self._completed(raw)))
+                blob = journal.put_blob(raw) if len(raw) > BLOB_BYTES else ""
+                completed = StepCompleted(
+                    fingerprint=self.fingerprint,
+                    result=_NULL if blob else Raw(raw),
+                    blob=blob,
+                    charge=self.charge,
+                    cut=self.cut,
+                )
+                self._record(outcome, "step.completed", encode(completed))
             except asyncio.CancelledError as error:
                 self._stopped(error)
             except (BudgetExhaustedError, StoreError) as error:
                 self._fail(error)
             except KeyboardInterrupt:  # ends the event loop, so the exception is never retrieved
                 if self.task is not None:
-                    self.task.add_done_callback(_looked_at)
+                    self.task.add_done_callback(_retrieve_exception)
                 raise
             except BaseException as error:  # any exception is the step's outcome
                 if is_close(error, self.task):
@@ -187,29 +201,23 @@ class Effect:
         except Exception as error:  # noqa: BLE001 - a fault of ours: never leave the caller waiting
             self._fail(error)
         finally:
-            self.core.journal.store.live -= 1
+            journal.store.live -= 1
             self.core.effects.discard(self)
             if self.waiter.done():  # the caller is gone, or the outcome is durable already
                 self.give_back()
             if self._timer is not None:
                 self._timer.cancel()
 
-    def _completed(self, raw: bytes) -> StepCompleted:
-        if len(raw) > BLOB_BYTES:
-            blob = self.core.journal.put_blob(raw)
-            return StepCompleted(fingerprint=self._fingerprint, blob=blob, charge=self.charge, cut=self.cut)
-        return StepCompleted(fingerprint=self._fingerprint, result=Raw(raw), charge=self.charge, cut=self.cut)
-
     def _record_failure(self, error: BaseException) -> None:
-        kind, name, said, details = "error", type(error).__name__, reason_of(error), dict[str, Any]()
+        kind, name, message, details = "error", type(error).__name__, reason_of(error), dict[str, Any]()
         if isinstance(error, StepFailedError):
-            kind, name, said, details = error.kind, error.error_type, error.reason, error.details
+            kind, name, message, details = error.kind, error.error_type, error.reason, error.details
         data = self.core.as_logged(
             StepFailed(
-                fingerprint=self._fingerprint,
+                fingerprint=self.fingerprint,
                 kind=kind,
                 error_type=name,
-                error=said or name,
+                error=message or name,
                 details=_loggable(details),
                 charge=self.charge,
             )
@@ -252,24 +260,31 @@ class Effect:
             self.waiter.set_exception(error)
 
 
-class CallAttempt:
+class CallAttempt(msgspec.Struct, eq=False):
     """One call: reserves its worst case, takes a slot, calls and settles. The slot is released when the
-    step's outcome is durable, so that a crash repeats no more calls than may run at once."""
+    step's outcome is durable, so that a crash repeats no more calls than may run at once.
 
-    __slots__ = ("_effect", "_held", "_logged", "_reservation", "_worst")
+        async with CallAttempt(effect, worst) as attempt:
+            await attempt.begin()
+            …
+            attempt.settle(charge)
+    """
 
-    def __init__(self, effect: Effect, worst: Charge) -> None:
-        self._effect = effect
-        self._worst = worst
-        self._reservation: Reservation | None = None
-        self._held = False
-        self._logged = False
-        """The reservation is in the log, so its outcome must be logged too."""
+    _effect: Effect
+    _worst: Charge
+    _takes_slot: bool = True
+    """Calls of tools take no slot of the models."""
+    _reservation: Reservation | None = None
+    _held: bool = False
+    _logged: bool = False
+    """The reservation is in the log, so its outcome must be logged too."""
 
     async def __aenter__(self) -> Self:
         effect, core = self._effect, self._effect.core
-        core.check()
-        await effect.free_slot()
+        if core.stop is not None:
+            core.check()
+        if effect.holds_slot:
+            await effect.free_slot()
         effect.calling = False
         core.attempts.add(self)
         try:
@@ -278,19 +293,20 @@ class CallAttempt:
             if reservation.granted is not None:
                 await ledger.granted(reservation)
             self._reservation = reservation
-            if core.slots is not None:
+            if core.slots is not None and self._takes_slot:
                 if (turn := core.slots.take()) is not None:
                     await core.slots.taken(turn)
                 self._held = True
-            core.check()
-            if core.overruns.passed:
+            if core.stop is not None:
+                core.check()
+            if core.overruns.calls and core.overruns.passed:
                 ledger.recheck(reservation)
         except BudgetExhaustedError as error:
-            self._settle(NOTHING)
+            self.settle(NOTHING)
             self._release()
             raise core.ran_out(effect.path, error) from None
         except BaseException:
-            self._settle(NOTHING)
+            self.settle(NOTHING)
             self._release()
             raise
         finally:
@@ -316,25 +332,19 @@ class CallAttempt:
             self.withdraw()
             raise
 
-    def settle(self, event: ChargedData, *, log: bool = True) -> None:
-        """Log the call's outcome; its `charge` replaces the reservation. Without `log` the caller emits the
-        event."""
-        self._settle(event.charge)
-        if log:
-            self._effect.emit(event)
-
     def withdraw(self) -> None:
         """Cancel the reservation: the call is not made and costs nothing."""
         if self._logged and self._reservation is not None and not self._effect.core.journal.closed:
             self._effect.emit(BudgetSettled())
-        self._settle(NOTHING)
+        self.settle(NOTHING)
 
     def spend(self, charge: Charge) -> None:
         """Settle with a charge that the step's final event will record."""
-        self._settle(charge)
+        self.settle(charge)
         self._effect.charge += charge
 
-    def _settle(self, charge: Charge) -> None:
+    def settle(self, charge: Charge) -> None:
+        """Replace the reservation by the real charge. The caller logs an event with it."""
         reservation, self._reservation = self._reservation, None
         if reservation is None:
             return
@@ -342,7 +352,7 @@ class CallAttempt:
         if core.ledger.settle(reservation, charge):
             core.overruns.add(reservation.scopes)
             self._effect.emit(BudgetOverrun(reserved=self._worst, actual=charge))
-        core.tell_spending()
+        core.update_spending()
 
     def _release(self) -> None:
         self._effect.core.attempts.discard(self)
@@ -354,7 +364,8 @@ class CallAttempt:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.cut_off()
+        if self._reservation is not None:
+            self.cut_off()
         if self._held and self._logged and (error is None or isinstance(error, Exception)):
             self._held, self._effect.holds_slot = False, True
         self._release()
@@ -363,10 +374,10 @@ class CallAttempt:
         """Settle a call whose outcome is unknown with its worst case."""
         if self._reservation is not None and not self._effect.core.journal.closed:
             self._effect.emit(BudgetSettled(charge=self._worst, estimated=True))
-        self._settle(self._worst)
+        self.settle(self._worst)
 
 
-def _looked_at(task: asyncio.Task[None]) -> None:
+def _retrieve_exception(task: asyncio.Task[None]) -> None:
     """Retrieve the exception of a task, so that asyncio does not log it."""
     if not task.cancelled():
         task.exception()

@@ -59,7 +59,7 @@ class Ending(msgspec.Struct):
         result.quality = self.quality
         result.wake_at = self.wake_at
         if self.error is not None:
-            result.error = core.clean(_said(self.error))
+            result.error = core.clean(_message(self.error))
             result.hint = core.clean(getattr(self.error, "hint", "") or where(self.error))
         if self.output is not None:
             result.output = decode(core.journal.redact(encode(self.output)))
@@ -82,14 +82,26 @@ class Ending(msgspec.Struct):
             return RunCompleted(usage=usage, driven_s=driven, output=output, blob=blob, quality=self.quality)
         if self.status == "partial":
             return RunPartial(
-                usage=usage, driven_s=driven, stop_reason=self.reason, output=output, blob=blob,
-                quality=self.quality, missing=self.missing, error=result.error,
-            )  # fmt: skip
+                usage=usage,
+                driven_s=driven,
+                stop_reason=self.reason,
+                output=output,
+                blob=blob,
+                quality=self.quality,
+                missing=self.missing,
+                error=result.error,
+            )
         if self.status == "failed":
             return RunFailed(
-                usage=usage, driven_s=driven, error=result.error, error_type=type(self.error).__name__,
-                hint=result.hint, cause=causes_of(self.error), output=output, blob=blob,
-            )  # fmt: skip
+                usage=usage,
+                driven_s=driven,
+                error=result.error,
+                error_type=type(self.error).__name__,
+                hint=result.hint,
+                cause=causes_of(self.error),
+                output=output,
+                blob=blob,
+            )
         if self.status == "cancelled":
             return RunCancelled(usage=usage, driven_s=driven, reason=self.reason)
         if self.status == "paused":
@@ -179,7 +191,7 @@ def _exhaustion_behind(error: BaseException) -> BudgetExhaustedError | None:
             return cause
         if isinstance(cause, BaseExceptionGroup):
             parts = cast("BaseExceptionGroup[BaseException]", cause).exceptions
-            return next((found for part in parts if (found := _exhaustion_behind(part))), None)
+            return next((exhausted for part in parts if (exhausted := _exhaustion_behind(part))), None)
     return None
 
 
@@ -231,7 +243,7 @@ def _inline_or_blob(core: Core, output: Any) -> tuple[Any, str]:
     return None, core.journal.put_blob(raw)
 
 
-def _said(error: Exception) -> str:
+def _message(error: Exception) -> str:
     if isinstance(error, PodiumError):
         return str(error)
     return describe(error)
@@ -255,19 +267,19 @@ def where(error: BaseException) -> str:
 
 def causes_of(error: BaseException | None) -> list[str]:
     """Return the paths of the failed steps behind an error, which a resume runs again."""
-    found: dict[str, None] = {}
+    paths: dict[str, None] = {}
     todo, seen = [error], set[int]()
-    while todo and len(found) < MAX_CAUSES:
+    while todo and len(paths) < MAX_CAUSES:
         current = todo.pop()
         if current is None or id(current) in seen:
             continue
         seen.add(id(current))
         if isinstance(current, StepFailedError) and current.path:
-            found[current.path] = None
+            paths[current.path] = None
         todo += [current.__cause__, current.__context__]
         if isinstance(current, BaseExceptionGroup):
             todo += list(cast("BaseExceptionGroup[BaseException]", current).exceptions)
-    return list(found)
+    return list(paths)
 
 
 CANCEL_GRACE_S = 0.5
@@ -297,8 +309,8 @@ class Orders:
     @property
     def cancelled(self) -> Ending | None:
         """The ending if the run was cancelled, else `None`."""
-        given = self.given
-        return Ending("cancelled", reason=str(given)) if isinstance(given, RunCancelledError) else None
+        orders = self.given
+        return Ending("cancelled", reason=str(orders)) if isinstance(orders, RunCancelledError) else None
 
     def cancel(self, reason: str = "") -> None:
         """End the run permanently."""
@@ -368,9 +380,9 @@ async def _drain(core: Core, hurried: asyncio.Event, until: float) -> None:
     try:
         while not hurried.is_set():
             calling = [e.task for e in core.effects if e.calling and e.task is not None]
-            left = until - time.monotonic()
-            if not calling or left <= 0:
+            remaining = until - time.monotonic()
+            if not calling or remaining <= 0:
                 return
-            await asyncio.wait([*calling, hurry], timeout=left, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([*calling, hurry], timeout=remaining, return_when=asyncio.FIRST_COMPLETED)
     finally:
         hurry.cancel()

@@ -149,6 +149,9 @@ class RunWaiting(EventData, frozen=True, omit_defaults=True, kw_only=True):
     question: str
     choices: list[str] = []
     details: Any = None
+    answers: dict[str, Any] = {}
+    """Answers with data, by name: an answer may be an object with one of these names, whose value fits the
+    JSON schema."""
     fingerprint: str = ""
 
 
@@ -244,6 +247,17 @@ class StepStarted(EventData, frozen=True, omit_defaults=True, kw_only=True):
     """Fingerprint of the input, for steps whose `progress` events a resume continues from."""
 
 
+class StepRunning(EventData, frozen=True, omit_defaults=True, kw_only=True):
+    """A call that must not be repeated is about to be executed; durable before it is."""
+
+    type: ClassVar[str] = "step.running"
+    call_id: str
+    """The call's idempotency key."""
+    tool: str = ""
+    fingerprint: str = ""
+    """That of the step: tool and arguments."""
+
+
 class StepCompleted(ChargedData, frozen=True, omit_defaults=True, kw_only=True):
     type: ClassVar[str] = "step.completed"
     fingerprint: str = ""
@@ -330,7 +344,7 @@ class BudgetExhausted(EventData, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class BudgetRaised(EventData, frozen=True, omit_defaults=True, kw_only=True):
-    """Somebody gave a run that is under way more to spend: new totals of what changed."""
+    """The budget of a run under way was raised: new totals of the dimensions that changed."""
 
     type: ClassVar[str] = "budget.raised"
     budget: dict[str, Any]
@@ -345,12 +359,33 @@ class BudgetOverrun(EventData, frozen=True, omit_defaults=True, kw_only=True):
 
 
 EngineData = (
-    RunCreated | RunStarted | RunResumed | RunWaiting | RunAnswered | RunWarned | RunPaused
-    | RunCompleted | RunPartial | RunFailed | RunCancelled | RunForked
-    | StepStarted | StepCompleted | StepFailed | StepRetried | StepStale | ArtifactCreated
-    | BudgetReserved | BudgetLeased | BudgetSettled | BudgetExhausted | BudgetRaised | BudgetOverrun
+    RunCreated
+    | RunStarted
+    | RunResumed
+    | RunWaiting
+    | RunAnswered
+    | RunWarned
+    | RunPaused
+    | RunCompleted
+    | RunPartial
+    | RunFailed
+    | RunCancelled
+    | RunForked
+    | StepStarted
+    | StepRunning
+    | StepCompleted
+    | StepFailed
+    | StepRetried
+    | StepStale
+    | ArtifactCreated
+    | BudgetReserved
+    | BudgetLeased
+    | BudgetSettled
+    | BudgetExhausted
+    | BudgetRaised
+    | BudgetOverrun
     | UnknownData
-)  # fmt: skip
+)
 """The engine's own events, for exhaustive matching."""
 
 TERMINAL = frozenset({"run.completed", "run.partial", "run.failed", "run.cancelled"})

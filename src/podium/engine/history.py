@@ -21,6 +21,7 @@ from podium.engine.events import (
     RunResumed,
     RunStarted,
     StepCompleted,
+    StepRunning,
     StepStale,
 )
 from podium.engine.log import DAMAGED, UNREADABLE, Row, RunRow, damaged_event
@@ -57,14 +58,16 @@ def forked_rows(rows: Sequence[Row], created: bytes, fork: Fork) -> tuple[list[R
     start = _start_of(rows, fork.at)
     now = time.time_ns() // 1000
     before = [row for row in rows if row.seq < start]
-    kept = [_inherited(row) for row in before if row.path != fork.at and _is_work(row)]
+    inherited = [_inherited(row) for row in before if row.path != fork.at and _is_work(row)]
     if any(row.path == fork.at and row.type in _OUTCOMES for row in before):
         again = StepStale(reason="forked here", inherited=True)  # an earlier stretch had recorded it
-        kept.append(Row(0, now, fork.at, again.type, encode(again)))
-    finished = sum(row.type in {"step.completed", "step.failed"} for row in kept)
-    told = RunForked(source=fork.source, at=fork.at, edit=fork.edit, steps=finished)
-    new = [Row(0, now, "", "run.created", created), Row(0, now, "", "run.forked", encode(told))]
-    new += kept
+        inherited.append(Row(0, now, fork.at, again.type, encode(again)))
+    # Calls that must not be repeated: the fork has to know of those that the source has made since.
+    inherited += [_inherited(row) for row in rows if row.seq >= start and row.type == StepRunning.type]
+    finished = sum(row.type in {"step.completed", "step.failed"} for row in inherited)
+    forked = RunForked(source=fork.source, at=fork.at, edit=fork.edit, steps=finished)
+    new = [Row(0, now, "", "run.created", created), Row(0, now, "", "run.forked", encode(forked))]
+    new += inherited
     blobs: list[bytes] = []
     if fork.reply is not msgspec.UNSET:
         new.append(_edited(rows, fork, blobs))

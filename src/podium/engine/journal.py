@@ -34,6 +34,7 @@ from podium.engine.events import (
     SavedData,
     StepCompleted,
     StepFailed,
+    StepRunning,
     StepStarted,
 )
 from podium.engine.log import UNREADABLE, Lease, Row, RunUpdate, Store, damaged_event
@@ -141,7 +142,7 @@ class Memo:
         """Hashes of the workflow's own events by branch and type, in order."""
         self._out: set[str] = set()
         """Branches that met an exhausted budget in this stretch."""
-        self._said_since: list[tuple[str, str]] = []
+        self._emitted_since: list[tuple[str, str]] = []
         """Keys in `emitted` of the events that those branches emitted since then."""
         self.rehearsed = False
         """A rehearsal model, which invents its replies, answered at least one call."""
@@ -163,6 +164,8 @@ class Memo:
         """Calls without a logged outcome, by path."""
         self._progress: dict[str, list[EventData]] = {}
         """Progress events of unfinished steps, whose cost is already paid."""
+        self.executed: dict[str, StepRunning] = {}
+        """Calls that must not be repeated and whose execution has begun, by path."""
         self._marks: dict[str, bytes] = {}
         """The `step.started` data of unfinished steps that can be continued."""
         self.recoveries = 0
@@ -209,9 +212,9 @@ class Memo:
     def prepare_resume(self) -> None:
         """Prepare for a resume: failures that ended the run run again, events that were emitted because a
         budget ran out may differ, and open leases of a dead driver count as spent."""
-        for key in self._said_since:
+        for key in self._emitted_since:
             self.emitted[key].pop()
-        self._said_since.clear()
+        self._emitted_since.clear()
         self._out.clear()
         for path in self._causes:
             if self.failed.pop(path, None):
@@ -233,10 +236,10 @@ class Memo:
 
     def progress_of(self, path: str, fingerprint: str) -> list[EventData]:
         """Return the progress events of an unfinished step with this input, in order, and forget them."""
-        found = self._progress.pop(path, None)
-        if found is None or _STARTED.decode(self._marks.pop(path, b"{}")).fingerprint != fingerprint:
+        events = self._progress.pop(path, None)
+        if events is None or _STARTED.decode(self._marks.pop(path, b"{}")).fingerprint != fingerprint:
             return []
-        return found
+        return events
 
     def _add(self, row: Row) -> None:
         if self._begun and row.type != "run.resumed":
@@ -267,7 +270,7 @@ class Memo:
         key = row.path, row.type
         self.emitted.setdefault(key, deque()).append(hash(data))
         if row.path in self._out:
-            self._said_since.append(key)
+            self._emitted_since.append(key)
 
     def _add_completed(self, row: Row) -> None:
         data = _COMPLETED.decode(row.data)
@@ -306,6 +309,8 @@ class Memo:
             self.done.pop(row.path, None)
             self._end_step(row.path)
             self.recoveries = 0
+        elif isinstance(data, StepRunning):
+            self.executed[row.path] = data
         elif isinstance(data, ArtifactCreated):
             self.artifacts[row.path] = data
         elif isinstance(data, BudgetReserved):

@@ -110,7 +110,7 @@ MODELS = [
     *_prefixed(b"jina_", rb"[A-Za-z0-9]{40,}"),
     *_prefixed(b"tvly-", rb"[A-Za-z0-9-]{16,}"),  # Tavily
     *_prefixed(b"lsv2_pt_ lsv2_sk_", rb"[0-9a-f_]{32,}"),  # LangSmith
-]  # fmt: skip
+]
 
 CLOUDS = [
     Format(b"A", b"", b"Iza", 1, rb"AIza[\w-]{30,}"),  # Google
@@ -156,26 +156,41 @@ MESSAGES = [
     *_prefixed(b"xoxa- xoxb- xoxc- xoxd- xoxe- xoxo- xoxp- xoxr- xoxs-", rb"[A-Za-z0-9-]{10,}"),  # Slack
     *_prefixed(b"xapp-", rb"[0-9]-[A-Za-z0-9-]{20,}"),
     Format(  # the address of a webhook: T…/B…/KEY
-        b"B", b"/", rb"[A-Z0-9]{7,12}/[A-Za-z0-9]{20}", 1, rb"B[A-Z0-9]{7,12}/([A-Za-z0-9]{20,})",
+        b"B",
+        b"/",
+        rb"[A-Z0-9]{7,12}/[A-Za-z0-9]{20}",
+        1,
+        rb"B[A-Z0-9]{7,12}/([A-Za-z0-9]{20,})",
     ),
     *(
         Format(
-            b".", rb"[MNO][\w-]{%d}" % size, HEAD + rb"\.[\w-]{27}", size + 2,
+            b".",
+            rb"[MNO][\w-]{%d}" % size,
+            HEAD + rb"\.[\w-]{27}",
+            size + 2,
             rb"[MNO][\w-]{%d}\.[\w-]{6}\.[\w-]{27,40}" % size,
         )
         for size in (25, 24, 23)
     ),  # Discord
     Format(  # Teams
-        b"@", b"[0-9a-f]{12}", rb"[\w-]{36}/IncomingWebhook/", 13, rb"[\w@-]{49}/\w{15}/([\w/-]{60,})",
+        b"@",
+        b"[0-9a-f]{12}",
+        rb"[\w-]{36}/IncomingWebhook/",
+        13,
+        rb"[\w@-]{49}/\w{15}/([\w/-]{60,})",
     ),
     Format(b"A", rb"[0-9]{8}:", rb"A[\w-]{33}", 10, rb"[0-9]{8}:AA[\w-]{33}"),  # Telegram
     Format(b"A", rb"[0-9]{8}%3", rb"AA[\w-]{33}", 11, rb"[0-9]{8}%3AAA[\w-]{33}"),
     Format(  # SendGrid
-        b".", b"", HEAD + rb"[\w-]{10}(?<=SG\..{16})", 3, rb"SG\.[\w-]{20,24}\.[\w-]{39,50}(?![\w-])",
+        b".",
+        b"",
+        HEAD + rb"[\w-]{10}(?<=SG\..{16})",
+        3,
+        rb"SG\.[\w-]{20,24}\.[\w-]{39,50}(?![\w-])",
     ),
     _starting(b"key-", _separate(b"key-", rb"[\w-]") + rb"[0-9a-f]{32}(?![\w-])"),  # Mailgun
     Format(b"K", b"S", rb"[0-9a-f]{32}", 2, rb"%s[0-9a-f]{32}(?![0-9a-f])" % _separate(b"SK")),  # Twilio
-]  # fmt: skip
+]
 
 SHOPS = [
     *(  # Stripe
@@ -191,33 +206,53 @@ SHOPS = [
 GENERAL = [
     _starting(b"podium-", rb"podium-[\w.-]{1,64}-[\w-]{43}(?![\w-])"),  # users of `podium serve`
     Format(  # JSON web tokens
-        b"J", b"", rb"(?<=eyJ)[\w-]{10}", 3,
+        b"J",
+        b"",
+        rb"(?<=eyJ)[\w-]{10}",
+        3,
         rb"(?:%s[\w-]{10,4000}|eyJ(?:hbGci|0eXAi|raWQi|lbmMi)[\w-]{5,400})\."
         rb"(?:eyJ[\w-]{8,}(?:\.[\w-]*)?|[\w-]{0,4000}\.[\w-]{10,}(?:\.[\w-]{10,}){0,2})" % _separate(b"eyJ"),
     ),
     Format(b"A", b"", b"GE-SECRET-KEY-1", 1, rb"AGE-SECRET-KEY-1[0-9A-Z]{58}"),
     Format(  # a private key, with its end or cut off
-        b"-", b"----", rb"BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY", 5,
+        b"-",
+        b"----",
+        rb"BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY",
+        5,
         rb"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:"
         rb"(?:[^\"\\-]|\\+[nrt]|-(?!----)){40,}-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
         rb"|(?:\s|\\+[nrt]){0,9}[A-Za-z0-9+/=]{40,}(?:[A-Za-z0-9+/=\s]|\\+[nrt])*)",
     ),
     Format(
-        b"B", b"", b"asic[ +%]", 1, rb"(?:%s)Basic%s(%s)" % (_IN_HEADER, _SPACE, _USER_AND_PASSWORD),
+        b"B",
+        b"",
+        b"asic[ +%]",
+        1,
+        rb"(?:%s)Basic%s(%s)" % (_IN_HEADER, _SPACE, _USER_AND_PASSWORD),
     ),
     Format(
-        b"B", b"", b"earer[ +%]", 1,
+        b"B",
+        b"",
+        b"earer[ +%]",
+        1,
         rb"(?:(?:%s)Bearer%s(%s)|Bearer%s(%s))" % (_IN_HEADER, _SPACE, _TOKEN, _SPACE, _LONG_TOKEN),
     ),
     Format(
-        b"-", rb"[Aa][Pp][Ii]", rb"[Kk][Ee][Yy]\W", 0,
+        b"-",
+        rb"[Aa][Pp][Ii]",
+        rb"[Kk][Ee][Yy]\W",
+        0,
         rb"(?i:key)%s((?=[\w.~+/=-]{0,80}?[0-9])[\w.~+/=-]{16,})" % _ASSIGNED,
     ),
     Format(  # the password of a URL
-        b"://", b"", rb"[^\s/@:?#\"]{0,200}:", 1,
+        b"://",
+        b"",
+        rb"[^\s/@:?#\"]{0,200}:",
+        1,
         rb"://[^\s/@:?#\"'\\<>\[\](){}`,;]{0,200}:([^\s/?#\"'\\<>\[\]{}$*`]{1,256})@(?=[\w\[%])",
-        gate=b"@", accept=_is_real_password,
+        gate=b"@",
+        accept=_is_real_password,
     ),
-]  # fmt: skip
+]
 
 FORMATS = [*MODELS, *CLOUDS, *CODE, *MESSAGES, *SHOPS, *GENERAL]

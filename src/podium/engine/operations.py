@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from contextvars import copy_context
 from inspect import CORO_CREATED, getcoroutinestate
 from typing import Any, Generic, TypeVar
@@ -16,11 +16,18 @@ from podium.engine.events import ArtifactCreated, EventData, RunAnswered, RunWai
 from podium.engine.failure import is_close
 from podium.engine.redaction import clean_name
 from podium.engine.steps import mark_stale, was_stale
-from podium.errors import ConcurrentBranchError, DuplicateKeyError, ExitError, ReplayDivergedError, StoreError
+from podium.errors import (
+    ConcurrentBranchError,
+    DuplicateKeyError,
+    ExitError,
+    ReplayDivergedError,
+    RunStoppedError,
+    StoreError,
+)
 
 T = TypeVar("T")
 
-_NEVER_DATA = (StoreError, ReplayDivergedError, ConcurrentBranchError, DuplicateKeyError)
+_NEVER_DATA = (StoreError, ReplayDivergedError, ConcurrentBranchError, DuplicateKeyError, RunStoppedError)
 """Errors that end the run instead of one branch, because they indicate a bug or a broken store."""
 
 
@@ -103,10 +110,10 @@ class Gathering(Generic[T]):
             raise
         finally:
             self._core.joined()
-        return [_kept(outcome) for outcome in self._outcomes]
+        return [_outcome(outcome) for outcome in self._outcomes]
 
 
-def _kept(outcome: Ok[T] | Failed | BaseException | None) -> Ok[T] | Failed:
+def _outcome(outcome: Ok[T] | Failed | BaseException | None) -> Ok[T] | Failed:
     if isinstance(outcome, BaseException):
         raise outcome
     if outcome is None:
@@ -128,7 +135,7 @@ def check_namespace(data: EventData) -> None:
     WELCOME.add(data.type)
 
 
-def tell(core: Core, data: EventData) -> None:
+def emit_once(core: Core, data: EventData) -> None:
     """Append an event at the current branch, unless it was logged before a resume."""
     branch = core.enter()
     emitted = core.memo.emitted
@@ -150,7 +157,7 @@ WAIT_BYTES = 65_536
 written with the next step: a crash before that loses them, and the resumed workflow stores them again."""
 
 
-async def keep(core: Core, name: str, data: bytes | str, media_type: str) -> ArtifactCreated:
+async def store_artifact(core: Core, name: str, data: bytes | str, media_type: str) -> ArtifactCreated:
     """Store an artifact, unless the log holds the same one already."""
     name = clean_name(name, core.journal.redact)
     path = core.enter().take("artifact", name)
@@ -174,11 +181,25 @@ async def keep(core: Core, name: str, data: bytes | str, media_type: str) -> Art
     return made
 
 
-async def ask_person(core: Core, question: str, choices: Sequence[str], details: Any, key: str | None) -> Any:
+def question_fingerprint(
+    question: str, choices: Sequence[str], details: Any, answers: Mapping[str, Any]
+) -> str:
+    """Return the fingerprint with which a question and its answer are recorded."""
+    return fingerprint([question, list(choices), *([details, answers] if answers else [])])
+
+
+async def ask_person(
+    core: Core,
+    question: str,
+    choices: Sequence[str],
+    details: Any,
+    key: str | None,
+    answers: Mapping[str, Any],
+) -> Any:
     """Return the recorded answer, or wait for a person's."""
     branch = core.enter()
     path = branch.take("question", key)
-    mark = fingerprint([question, list(choices)])
+    mark = question_fingerprint(question, choices, details, answers)
     seq, known = core.memo.answered.get(path, (0, None))
     if known is not None and known.fingerprint == mark and seq >= branch.stale_before:
         was_stale(core, branch, path, seq)
@@ -189,10 +210,16 @@ async def ask_person(core: Core, question: str, choices: Sequence[str], details:
         changed = known.fingerprint != mark
         mark_stale(core, branch, path, "the question changed" if changed else "an earlier step ran again")
     asking = core.as_logged(
-        RunWaiting(question=question, choices=list(choices), details=details, fingerprint=mark)
+        RunWaiting(
+            question=question,
+            choices=list(choices),
+            details=details,
+            answers=dict(answers),
+            fingerprint=mark,
+        )
     )
-    seq, asked = core.memo.asked.get(path, (0, None))
-    if asked is None or asked.fingerprint != mark:
+    seq, pending = core.memo.asked.get(path, (0, None))
+    if pending is None or pending.fingerprint != mark:
         seq = core.journal.append(path, asking)
         await core.committed()
     core.asked[path] = asking

@@ -18,7 +18,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from podium.engine.budget import NANO, Amount, Budget, Scope
+from podium.engine.budget import NANO, USD, Amount, Budget, Scope, only_usd
 from podium.engine.log import Lease
 from podium.errors import OWNER, BudgetExhaustedError, StoreError
 
@@ -84,11 +84,6 @@ class OwnerBudget(Scope):
     """Scope for the money that a run was lent by its owner's account. Empty before the first call requests
     some."""
 
-    __slots__ = (
-        "_broke", "_changed", "_drawing", "_empty_until", "_idle", "_lease", "_limits", "_most", "_part",
-        "_total", "_turn", "_wanted",
-    )  # fmt: skip
-
     def __init__(
         self,
         limits: SharedLimits,
@@ -105,8 +100,8 @@ class OwnerBudget(Scope):
         """Called when queued reservations should be checked again."""
         self._broke = broke
         """Called when the store cannot be reached, so that no call waits forever."""
-        self.spent[0] = spent
-        self.limit = (spent, None, None)
+        self.spent[USD] = spent
+        self.limit = only_usd(spent)
         self._part = 0
         """The last amount that was lent."""
         self._wanted = 0
@@ -123,21 +118,21 @@ class OwnerBudget(Scope):
         return (await self._asked(0, 0)).limit
 
     def lacks(self, amount: Amount, closing: bool, *, counting_reserved: bool) -> int:
-        if amount[0] == 0:
+        if amount[USD] == 0:
             return -1
         if not counting_reserved:
-            empty = time.monotonic() < self._empty_until and amount[0] > self._most
-            return 0 if empty else -1
+            empty = time.monotonic() < self._empty_until and amount[USD] > self._most
+            return USD if empty else -1
         return super().lacks(amount, closing, counting_reserved=True)
 
     def lacking(self, amount: Amount) -> None:
-        self._wanted = max(self._wanted, amount[0])
+        self._wanted = max(self._wanted, amount[USD])
         if self._drawing is None:
-            self._drawing = asyncio.get_running_loop().create_task(self._draw(), name="podium-purse")
+            self._drawing = asyncio.get_running_loop().create_task(self._draw(), name="podium-owner-budget")
 
     def exhausted(self, kind: int, amount: Amount, closing: bool) -> BudgetExhaustedError:
         spent = self._total - self._most
-        return BudgetExhaustedError("usd", OWNER, self._total / NANO, spent / NANO, amount[0] / NANO)
+        return BudgetExhaustedError("usd", OWNER, self._total / NANO, spent / NANO, amount[USD] / NANO)
 
     async def _draw(self) -> None:
         try:
@@ -169,25 +164,27 @@ class OwnerBudget(Scope):
     async def _asked(self, need: int, want: int) -> Drawn:
         """Request money. During the request no money is free, because it also returns what is unused."""
         async with self._turn:  # the last state sent to the store must be the one in effect here
-            spent, held = self.spent[0], self.reserved[0]
-            self.limit = (spent + held, None, None)
-            drawn = await self._limits.draw(self._lease, spent, held, need, want)
-            self.limit = (spent + held + drawn.granted, None, None)
+            spent, reserved = self.spent[USD], self.reserved[USD]
+            self.limit = only_usd(spent + reserved)
+            drawn = await self._limits.draw(self._lease, spent, reserved, need, want)
+            self.limit = only_usd(spent + reserved + drawn.granted)
             return drawn
 
     # ── returning unused money ──
 
     def _watch(self) -> None:
         if self._idle is None:
-            self._idle = asyncio.get_running_loop().create_task(self._give_back(), name="podium-purse-idle")
+            self._idle = asyncio.get_running_loop().create_task(
+                self._give_back(), name="podium-owner-budget-idle"
+            )
 
     async def _give_back(self) -> None:
         """Return unused money when the run makes no calls for `IDLE_S` seconds."""
         while True:
-            before = (self.spent[0], self.reserved[0])
+            before = (self.spent[USD], self.reserved[USD])
             await asyncio.sleep(IDLE_S)
-            idle = before == (self.spent[0], self.reserved[0]) and self._drawing is None
-            if idle and (self.limit[0] or 0) > self.spent[0] + self.reserved[0]:
+            idle = before == (self.spent[USD], self.reserved[USD]) and self._drawing is None
+            if idle and (self.limit[USD] or 0) > self.spent[USD] + self.reserved[USD]:
                 self._part = 0
                 with suppress(StoreError):  # the money counts as spent until the run is released
                     await self._asked(0, 0)
@@ -203,4 +200,4 @@ class OwnerBudget(Scope):
 
     def settle(self) -> None:
         """Record the final spending with the last events of the run."""
-        self._limits.settle(self._lease, self.spent[0])
+        self._limits.settle(self._lease, self.spent[USD])

@@ -129,13 +129,13 @@ class Turns:
             self._share = max(1, self._share - self._share // 4 - 1)
         elif took < SLICE_S / 2:
             self._share = min(_MOST, self._share + 1)
-        left = self._share
+        turns_left = self._share
         for line in (self._urgent, self._patient):
-            while line and left:
+            while line and turns_left:
                 turn = line.popleft()
                 if not turn.done():
                     turn.set_result(None)
-                    left -= 1
+                    turns_left -= 1
         self._loop.call_soon(self._next)
 
 
@@ -144,10 +144,10 @@ _TURNS: WeakKeyDictionary[asyncio.AbstractEventLoop, Turns] = WeakKeyDictionary(
 
 def turns_of(loop: asyncio.AbstractEventLoop) -> Turns:
     """Return the turns of a loop, shared by all runs on it."""
-    found = _TURNS.get(loop)
-    if found is None:
-        found = _TURNS[loop] = Turns(loop)
-    return found
+    turns = _TURNS.get(loop)
+    if turns is None:
+        turns = _TURNS[loop] = Turns(loop)
+    return turns
 
 
 _COLLECT_AFTER = 10_000

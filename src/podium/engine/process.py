@@ -79,12 +79,12 @@ async def feed(pipe: asyncio.StreamWriter | None, data: bytes) -> None:
 async def _read(pipe: asyncio.StreamReader | None, cap: int) -> tuple[bytes, bool]:
     if pipe is None:
         return b"", False
-    kept, size = list[bytes](), 0
+    chunks, size = list[bytes](), 0
     while chunk := await pipe.read(65_536):
         if size < cap:
-            kept.append(chunk[: cap - size])
+            chunks.append(chunk[: cap - size])
         size += len(chunk)
-    return b"".join(kept), size > cap
+    return b"".join(chunks), size > cap
 
 
 async def _kill_group(process: asyncio.subprocess.Process) -> None:
@@ -115,7 +115,7 @@ async def offload(work: Callable[..., T], *args: Any) -> T:
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
 
-    def tell(result: T | None, error: BaseException | None) -> None:
+    def settle(result: T | None, error: BaseException | None) -> None:
         if done.cancelled():
             return
         if error is not None:
@@ -123,14 +123,14 @@ async def offload(work: Callable[..., T], *args: Any) -> T:
         else:
             done.set_result(result)  # type: ignore[arg-type]
 
-    def work_and_tell() -> None:
+    def work_and_settle() -> None:
         result, raised = None, None
         try:
             result = work(*args)
         except BaseException as error:  # noqa: BLE001 - it is raised again where it is waited for
             raised = error
         if not loop.is_closed():
-            loop.call_soon_threadsafe(tell, result, raised)
+            loop.call_soon_threadsafe(settle, result, raised)
 
-    threading.Thread(target=work_and_tell, name=f"podium-{work.__name__}", daemon=True).start()
+    threading.Thread(target=work_and_settle, name=f"podium-{work.__name__}", daemon=True).start()
     return await done

@@ -38,7 +38,7 @@ def _escaped(text: str) -> Iterator[str]:
     yield html.escape(text).replace("&#x27;", "&#39;").replace("&quot;", "&#34;")
     for in_url in (quote(text, safe=""), quote(text), quote_plus(text), _percents(text)):
         yield in_url
-        yield re.sub("%[0-9A-F]{2}", lambda found: found[0].lower(), in_url)
+        yield re.sub("%[0-9A-F]{2}", lambda match: match[0].lower(), in_url)
 
 
 def _percents(text: str) -> str:

@@ -58,7 +58,7 @@ class RunResult(msgspec.Struct, kw_only=True):
             "error": self.error or None,
             "model": self.model,
             "rehearsal": self.rehearsal,
-            "usage": {**self.usage.to_dict(), **self._told_saving()},
+            "usage": {**self.usage.to_dict(), **self._saving()},
             "duration_s": round(self.duration_s, 3),
             "artifacts": [
                 {"id": made.id, "name": made.name, "media_type": made.media_type, "bytes": made.bytes}
@@ -66,7 +66,7 @@ class RunResult(msgspec.Struct, kw_only=True):
             ],
         }
 
-    def _told_saving(self) -> dict[str, Any]:
+    def _saving(self) -> dict[str, Any]:
         """Return the cache figures; empty if the cache saved nothing, so that runs without a cache keep the
         plain form."""
         if not self.saved.calls:

@@ -7,7 +7,8 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from typing import Any, TypeVar, TypeVarTuple, overload
+from types import TracebackType
+from typing import Any, Protocol, TypeVar, TypeVarTuple, cast, overload
 
 from msgspec.structs import replace
 
@@ -18,13 +19,56 @@ from podium.engine.core import Core
 from podium.engine.effect import Effect, Raised
 from podium.engine.events import ArtifactCreated, Charge, EventData, RunWarned, StepStarted
 from podium.engine.log import Store
-from podium.engine.operations import WELCOME, Gathering, ask_person, check_namespace, keep, tell
+from podium.engine.operations import (
+    WELCOME,
+    Gathering,
+    ask_person,
+    check_namespace,
+    emit_once,
+    store_artifact,
+)
 from podium.engine.steps import NOT_HELD, PlainStep, Retry, recall, returned_type
-from podium.errors import BudgetExhaustedError, StoreError
+from podium.errors import BudgetExhaustedError, StepFailedError, StoreError
 
 T = TypeVar("T")
 K = TypeVar("K")
 Ts = TypeVarTuple("Ts")
+
+
+class Resource(Protocol):
+    """A value kept by `Run.resource`."""
+
+    async def close(self) -> None: ...
+
+
+R = TypeVar("R", bound=Resource)
+
+
+class UntilExhausted:
+    """A part of a workflow that ends early when a budget is exhausted; see `Run.until_exhausted`."""
+
+    def __init__(self, warning: str, warn: Callable[[str], None], *, or_failed: bool) -> None:
+        self.exhausted: BudgetExhaustedError | None = None
+        """The exhausted budget that ended the part; None if there was none."""
+        self._warning = warning
+        self._warn = warn
+        self._or_failed = or_failed
+
+    async def __aenter__(self) -> UntilExhausted:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        if isinstance(error, BudgetExhaustedError):
+            self.exhausted, reason = error, error.message
+        elif isinstance(error, StepFailedError) and self._or_failed:
+            reason = error.reason
+        else:
+            return False
+        if self._warning:
+            self._warn(f"{self._warning}: {reason}")
+        return True
 
 
 class Run:
@@ -48,6 +92,8 @@ class Run:
         self.config = dict(config)
         """Settings that the run was started with: models, gates, cache."""
         self._core = core
+        self._resources: dict[str, Resource] = {}
+        self._resources_closed = False
 
     @property
     def path(self) -> str:
@@ -99,21 +145,41 @@ class Run:
 
     @overload
     def step(
-        self, name: str, fn: Callable[[*Ts], Awaitable[T]], *args: *Ts, key: str | None = None,
-        returns: Any = None, retry: Retry | None = None, timeout: float | None = None,
+        self,
+        name: str,
+        fn: Callable[[*Ts], Awaitable[T]],
+        *args: *Ts,
+        key: str | None = None,
+        returns: Any = None,
+        retry: Retry | None = None,
+        timeout: float | None = None,
         cost: Charge | None = None,
-    ) -> Coroutine[Any, Any, T]: ...  # fmt: skip
+    ) -> Coroutine[Any, Any, T]: ...
 
     @overload
     def step(
-        self, name: str, fn: Callable[[*Ts], T], *args: *Ts, key: str | None = None, returns: Any = None,
-        retry: Retry | None = None, timeout: float | None = None, cost: Charge | None = None,
-    ) -> Coroutine[Any, Any, T]: ...  # fmt: skip
+        self,
+        name: str,
+        fn: Callable[[*Ts], T],
+        *args: *Ts,
+        key: str | None = None,
+        returns: Any = None,
+        retry: Retry | None = None,
+        timeout: float | None = None,
+        cost: Charge | None = None,
+    ) -> Coroutine[Any, Any, T]: ...
 
     def step(
-        self, name: str, fn: Callable[..., Any], *args: Any, key: str | None = None, returns: Any = None,
-        retry: Retry | None = None, timeout: float | None = None, cost: Charge | None = None,
-    ) -> Coroutine[Any, Any, Any]:  # fmt: skip
+        self,
+        name: str,
+        fn: Callable[..., Any],
+        *args: Any,
+        key: str | None = None,
+        returns: Any = None,
+        retry: Retry | None = None,
+        timeout: float | None = None,
+        cost: Charge | None = None,
+    ) -> Coroutine[Any, Any, Any]:
         """Run a function once and record its result: `await run.step("fetch", fetch, url)`.
 
         `args` are the step's inputs: if they change, the step runs again. The result is logged as JSON and
@@ -136,17 +202,18 @@ class Run:
         about: dict[str, Any] | None = None,
         timeout: float | None = None,
         by_fingerprint: bool = False,
+        path: str = "",
     ) -> Any:
         """Run `work` unless the log holds its outcome. The primitive under `step` and `ask`."""
         core = self._core
         branch = core.enter()
-        path = branch.take(name, key)
+        path = path or branch.take(name, key)
         mark = fingerprint(inputs) if inputs else ""
         read = reader(returns)
         if core.memo.done or core.memo.failed or core.memo.stale or core.replaying:
-            held = await recall(core, branch, path, mark, read, by_fingerprint)
-            if held is not NOT_HELD:
-                return held
+            recorded = await recall(core, branch, path, mark, read, by_fingerprint)
+            if recorded is not NOT_HELD:
+                return recorded
         time_left = core.remaining_time(branch, path) if branch.deadline else None
         if kind == "step":
             core.journal.append_raw(path, "step.started", b"{}")
@@ -214,16 +281,16 @@ class Run:
         child = self._child(parent, name, key)
         child.task = parent.task
         token = CURRENT.set(child)
-        scope = core.open_scope(child.path, budget) if budget is not None else None
         try:
-            if budget is not None and scope is not None:
-                await self._limit(child, budget)
-                child.scopes = (scope, *child.scopes) if scope.limited else child.scopes
+            if budget is not None:
+                await self.limit(child, budget)
             yield self
         finally:
             CURRENT.reset(token)
 
-    async def _limit(self, child: Branch, budget: Budget) -> None:
+    async def limit(self, child: Branch, budget: Budget) -> None:
+        """Give the current branch a budget of its own."""
+        scope = self._core.open_scope(child.path, budget)
         if budget.depth is not None and (
             child.depth_limit is None or child.depth + budget.depth < child.depth_limit
         ):
@@ -232,6 +299,8 @@ class Run:
         if budget.seconds is not None:
             opened = await self.perform("opened", self._driven, inputs=None, returns=float, kind="clock")
             child.deadline = [*child.deadline, Deadline(child.path, budget.seconds, opened + budget.seconds)]
+        if scope.limited:
+            child.scopes = (scope, *child.scopes)
 
     async def _driven(self, effect: Effect) -> float:
         return self._core.clock.now()
@@ -248,11 +317,24 @@ class Run:
         deadline = branch.deadline
         if grace:
             until = self._core.clock.now() + grace
-            branch.deadline = [replace(one, grace=max(until - one.at, 0.0)) for one in deadline]
+            branch.deadline = [replace(limit, grace=max(until - limit.at, 0.0)) for limit in deadline]
         try:
             yield self
         finally:
             branch.closing, branch.deadline = before, deadline
+
+    def until_exhausted(
+        self, warning: str = "", *, warn: Callable[[str], None] | None = None, or_failed: bool = False
+    ) -> UntilExhausted:
+        """Run a part that the result can do without: an exhausted budget ends the part, not the workflow.
+
+            async with run.until_exhausted("The text was not checked") as part, run.closing():
+                text = await run.ask(editor, "edit", text=text)
+
+        `part.exhausted` then holds the error. If there is a `warning`, it is logged with the reason (through
+        `warn`, by default `run.warn`). With `or_failed`, a failed step ends the part in the same way.
+        """
+        return UntilExhausted(warning, warn or self.warn, or_failed=or_failed)
 
     # ── events and artifacts ──
 
@@ -262,14 +344,14 @@ class Run:
         if data.type not in WELCOME:
             check_namespace(data)
         if core.memo.emitted or core.replaying:
-            tell(core, data)
+            emit_once(core, data)
         else:
             core.journal.append(core.enter().path, data)
 
     def warn(self, message: str, *, first: bool = False) -> None:
         """Log a warning for readers of the result; `first` puts it before the others."""
         warned = self._core.as_logged(RunWarned(message=message, first=first))
-        tell(self._core, warned)
+        emit_once(self._core, warned)
         warnings = self._core.warnings
         warnings.insert(0 if first else len(warnings), warned.message)
 
@@ -278,15 +360,43 @@ class Run:
 
     async def artifact(self, name: str, data: bytes | str, media_type: str = "text/plain") -> ArtifactCreated:
         """Store a file that the run has made."""
-        return await keep(self._core, name, data, media_type)
+        return await store_artifact(self._core, name, data, media_type)
+
+    # ── resources ──
+
+    def resource(self, key: str, make: Callable[[], R]) -> R:
+        """Return the resource of this key, such as a connection that several steps share; make it at first.
+        It is closed when the run stops, and never logged: use it inside steps only."""
+        if self._resources_closed:
+            raise RuntimeError(f"The run has stopped, so {key} cannot be used any more.")
+        if key not in self._resources:
+            self._resources[key] = make()
+        return cast("R", self._resources[key])
+
+    async def close_resources(self) -> None:
+        """Close all resources, side by side."""
+        self._resources_closed = True
+        resources = list(self._resources.values())
+        if resources:
+            await asyncio.gather(*(resource.close() for resource in resources), return_exceptions=True)
 
     # ── waiting ──
 
     async def wait_for(
-        self, question: str, *, choices: Sequence[str] = (), details: Any = None, key: str | None = None
+        self,
+        question: str,
+        *,
+        choices: Sequence[str] = (),
+        details: Any = None,
+        key: str | None = None,
+        answers: Mapping[str, Any] | None = None,
     ) -> Any:
-        """Ask a person and wait, for minutes or weeks; the run can be stopped and resumed meanwhile."""
-        return await ask_person(self._core, question, choices, details, key)
+        """Ask a person and wait, for minutes or weeks; the run can be stopped and resumed meanwhile.
+
+        Without `choices` any text is an answer. `answers` allows answers with data, by name and JSON schema:
+        with `answers={"edit": {"type": "object"}}` a person may answer `{"edit": {…}}`.
+        """
+        return await ask_person(self._core, question, choices, details, key, answers or {})
 
     async def approved(self, gate: str, question: str, *, details: Any = None) -> bool:
         """Pass a gate: ask a person if the run was started with `--approve GATE`, otherwise return True."""
@@ -301,12 +411,12 @@ class Run:
         core = self._core
         if core.replaying:
             return
-        left = until - time.time()
-        if left <= 0:
+        remaining = until - time.time()
+        if remaining <= 0:
             return
         core.rest(until=until)
         try:
-            await asyncio.sleep(left)
+            await asyncio.sleep(remaining)
         finally:
             core.wake(until=until)
         core.check()

@@ -164,7 +164,7 @@ class Driver:
                 self._begin(core, memo)
                 await journal.committed()  # so that a stretch that ends at once is still counted
             if self._config.get("owner") and self._store.limits is not None:
-                await core.open_purse(self._store.limits)
+                await core.open_owner_budget(self._store.limits)
             if memo.recoveries >= MAX_RECOVERIES:
                 return await self._finish(core, too_many_recoveries())
             return await self._walk(core)
@@ -258,6 +258,8 @@ class Driver:
             if is_close(error, task):
                 raise
             raise PodiumError(f"The workflow raised {describe(error)}.") from error
+        finally:
+            await run.close_resources()
 
     async def _supervise(self, core: Core, main: asyncio.Task[Any]) -> Ending:
         """Wait until the stretch ends, and return how."""
@@ -283,9 +285,9 @@ class Driver:
     async def _answers_waiting(self, core: Core) -> bool:
         """Return whether the inbox holds messages whose callback has not run yet."""
         messages = await self._store.inbox(self.run_id)
-        asked = set(core.questions)
+        open_questions = set(core.questions)
         return not core.is_idle or any(
-            message.kind != "answer" or message.data.get("question") in asked
+            message.kind != "answer" or message.data.get("question") in open_questions
             for message in messages
             if message.id not in core.handled
         )
@@ -317,11 +319,11 @@ class Driver:
         )
         ending.fill(result, core)
         try:
-            if core.purse is not None:
-                await core.purse.stop()
+            if core.owner_budget is not None:
+                await core.owner_budget.stop()
             ending.write(core, result)
-            if core.purse is not None:
-                core.purse.settle()
+            if core.owner_budget is not None:
+                core.owner_budget.settle()
             await self._store.release(core.journal.lease)  # commits the end and the unlock together
         except StoreError as error:
             ending.not_written(result, error)

@@ -174,7 +174,7 @@ class RunState(Fold):
         elif isinstance(data, BudgetReserved):
             self.reserved[event.path] = data.reserved
         elif isinstance(data, BudgetRaised):
-            self.budget = self.budget.merged(msgspec.convert(data.budget, Budget))
+            self.budget = self.budget.merged(Budget.shown(data.budget))
         if self.status in {"running", "waiting"}:
             self.status = "waiting" if self.questions and not self._running else "running"
 
@@ -220,7 +220,7 @@ class RunState(Fold):
         if isinstance(data, RunCreated):
             self.workflow, self.request, self.options = data.workflow, data.request, dict(data.options)
             self.config, self.created = dict(data.config), event.time
-            self.budget = msgspec.convert(data.budget, Budget)
+            self.budget = Budget.shown(data.budget)
         elif isinstance(data, (RunStarted, RunResumed)):
             self._begin(event, data)
         elif isinstance(data, RunWaiting):
@@ -247,7 +247,7 @@ class RunState(Fold):
         self.config |= data.config
         if isinstance(data, RunResumed):
             self.resumes += 1
-            self.budget = self.budget.merged(msgspec.convert(data.budget, Budget))
+            self.budget = self.budget.merged(Budget.shown(data.budget))
             self.forfeited += data.forfeited.get("", NOTHING)
 
     def _end(self, data: RunEnded) -> None:

@@ -15,7 +15,7 @@ import msgspec
 from podium.engine.branch import Branch
 from podium.engine.budget import problem_with
 from podium.engine.core import Core
-from podium.engine.effect import Effect, failure_from
+from podium.engine.effect import CallAttempt, Effect, failure_from
 from podium.engine.events import NOTHING, BudgetExhausted, Charge, StepRetried, StepStale
 from podium.engine.failure import call_in_thread, describe
 from podium.engine.journal import Done
@@ -88,16 +88,18 @@ def _flaws(error: ValueError) -> str:
     if not callable(listed):
         return " ".join(str(error).split())[:500].rstrip(".")
     flaws: list[dict[str, Any]] = list(cast(Iterable[dict[str, Any]], listed()))
-    told = [f"{'.'.join(map(str, one['loc'])) or 'the whole'}: {one['msg'].lower()}" for one in flaws[:5]]
-    return "; ".join(told + ([f"and {len(flaws) - 5} more"] if len(flaws) > 5 else []))
+    problems = [
+        f"{'.'.join(map(str, flaw['loc'])) or 'the whole'}: {flaw['msg'].lower()}" for flaw in flaws[:5]
+    ]
+    return "; ".join(problems + ([f"and {len(flaws) - 5} more"] if len(flaws) > 5 else []))
 
 
 def _missing(core: Core, path: str) -> Exception:
     """In a replay: return the error for a step that a budget stopped, or else a divergence."""
-    told = core.memo.exhausted.get(path)
-    if told is None:
+    event = core.memo.exhausted.get(path)
+    if event is None:
         return core.diverged(path, "the log does not hold this step")
-    return core.ran_out(path, _exhaustion(told))
+    return core.ran_out(path, _exhaustion(event))
 
 
 def _exhaustion(event: BudgetExhausted) -> BudgetExhaustedError:
@@ -162,15 +164,15 @@ class PlainStep:
                     raise
                 wait = retry.wait(attempt)
                 spent, effect.charge = effect.charge, NOTHING
-                said = describe(error)
-                effect.emit(StepRetried(attempt=attempt, error=said, wait_s=round(wait, 3), charge=spent))
+                message = describe(error)
+                effect.emit(StepRetried(attempt=attempt, error=message, wait_s=round(wait, 3), charge=spent))
                 await effect.backoff(wait)
                 attempt += 1
 
     async def _once(self, effect: Effect) -> Any:
         if self._cost is None:
             return await self._call()
-        async with effect.attempt(self._cost) as attempt:
+        async with CallAttempt(effect, self._cost) as attempt:
             await attempt.begin()
             try:
                 value = await self._call()

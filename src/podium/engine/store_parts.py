@@ -202,7 +202,7 @@ def total_of(shares: Iterable[CacheShare]) -> CacheShare:
 
 
 class Cleared(msgspec.Struct, frozen=True, kw_only=True):
-    """What was taken out of the cache."""
+    """Counts of the cached replies that were removed."""
 
     entries: int = 0
     bytes: int = 0

@@ -84,9 +84,6 @@ that may come from them), or raises `UsageError` that names every problem."""
 Estimating = Callable[[Any, dict[str, Any]], Estimate]
 """Estimates what a run would take for a prepared request and its options."""
 
-CEILINGS = {"max_usd": "usd", "max_tokens": "tokens", "max_calls": "calls", "time_limit": "seconds"}
-"""Options that are also a run's ceilings: a workflow that declares one receives it, and may set a default."""
-
 
 class Option(msgspec.Struct, frozen=True):
     """One keyword option of a workflow."""
@@ -157,43 +154,44 @@ class Workflow:
     async def __call__(self, run: Any, request: Any, **options: Any) -> Any:
         return await self.fn(run, request, **options)
 
-    def check_gates(self, given: Sequence[str]) -> list[str]:
-        for gate in given:
-            if gate not in self.gates:
-                known = f"Its gates: {', '.join(self.gates)}." if self.gates else "It has no gates."
+    def check_gates(self, gates: Sequence[str]) -> list[str]:
+        for gate in gates:
+            if gate not in self.gates and not gate.startswith("tool:"):
+                own = f"Its gates: {', '.join(self.gates)}." if self.gates else "It has no gates."
+                known = f"{own} tool:NAME asks before each call of a tool."
                 raise UsageError(f"The workflow {self.name} has no gate {gate}.", hint=known)
-        return list(given)
+        return list(gates)
 
-    def check_options(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def check_options(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return the options converted to their declared types. Raises `OptionError` for an unknown, missing
         or invalid one."""
         known = {option.name: option for option in self.options}
-        for name in given:
+        for name in options:
             if name not in known:
                 close = get_close_matches(name, known, 1)
                 hint = f"Did you mean {close[0]}?" if close else f"It knows: {', '.join(known) or 'none'}."
                 raise OptionError(f"The workflow {self.name} has no option {{option}}.", name, hint=hint)
         for option in self.options:
-            if option.required and option.name not in given:
+            if option.required and option.name not in options:
                 raise OptionError(f"The workflow {self.name} needs the option {{option}}.", option.name)
-        return {name: _converted(known[name], value) for name, value in given.items()}
+        return {name: _converted(known[name], value) for name, value in options.items()}
 
-    def prepare(self, request: Any, given: Mapping[str, Any]) -> Prepared:
+    def prepare(self, request: Any, options: Mapping[str, Any]) -> Prepared:
         """Return what a run is started with; raise for an invalid request or options before it starts."""
-        options = self.check_options(given)
-        found = options if self._prepare is None else self._prepare(request, options)
-        return found if isinstance(found, Prepared) else Prepared(request, found)
+        checked = self.check_options(options)
+        prepared = checked if self._prepare is None else self._prepare(request, checked)
+        return prepared if isinstance(prepared, Prepared) else Prepared(request, prepared)
 
     @property
     def can_estimate(self) -> bool:
         """True if it can estimate what a run would take."""
         return self._estimate is not None
 
-    def estimate(self, request: Any, given: Mapping[str, Any]) -> Estimate:
+    def estimate(self, request: Any, options: Mapping[str, Any]) -> Estimate:
         """Return an estimate of what a run would take; starts nothing."""
         if self._estimate is None:
             raise UsageError(f"The workflow {self.name} cannot tell what a run would take.")
-        prepared = self.prepare(request, given)
+        prepared = self.prepare(request, options)
         return self._estimate(prepared.request, prepared.options)
 
     def typed(self, logged: Mapping[str, Any]) -> dict[str, Any]:
@@ -214,11 +212,11 @@ def _converted(option: Option, value: Any) -> Any:
 
 def _wanted(error: msgspec.ValidationError) -> str:
     """Return a violated limit in words instead of msgspec's notation."""
-    found = _LIMIT.fullmatch(str(error))
-    if found is None:
-        said = plain(error).removesuffix(".")
-        return said[:1].lower() + said[1:]
-    return f"it must be {'at least' if found[1] == '>=' else 'at most'} {found[2]}"
+    match = _LIMIT.fullmatch(str(error))
+    if match is None:
+        problem = plain(error).removesuffix(".")
+        return problem[:1].lower() + problem[1:]
+    return f"it must be {'at least' if match[1] == '>=' else 'at most'} {match[2]}"
 
 
 def _options_of(fn: WorkflowFunction) -> list[Option]:
@@ -240,9 +238,8 @@ def _options_of(fn: WorkflowFunction) -> list[Option]:
 
 
 def _needs_request(fn: WorkflowFunction) -> bool:
-    positional = [
-        one for one in inspect.signature(fn).parameters.values() if one.kind is not one.KEYWORD_ONLY
-    ]
+    parameters = inspect.signature(fn).parameters.values()
+    positional = [parameter for parameter in parameters if parameter.kind is not parameter.KEYWORD_ONLY]
     return len(positional) < 2 or positional[1].default is inspect.Parameter.empty
 
 
@@ -292,10 +289,10 @@ def load_workflow(ref: str, known: Sequence[str] = ()) -> Workflow:
 
 
 def _from_module(module: ModuleType, file: Path, name: str) -> Workflow:
-    found = {key: value for key, value in vars(module).items() if isinstance(value, Workflow)}
-    own = {key: value for key, value in found.items() if value.fn.__module__ == module.__name__}
-    if name in found:
-        return found[name]
+    workflows = {key: value for key, value in vars(module).items() if isinstance(value, Workflow)}
+    own = {key: value for key, value in workflows.items() if value.fn.__module__ == module.__name__}
+    if name in workflows:
+        return workflows[name]
     if not name and len(own) == 1:
         return next(iter(own.values()))
     names = ", ".join(f"{file}:{key}" for key in own) or "none; mark a function with @podium.workflow"

@@ -13,6 +13,7 @@ import msgspec
 
 from podium.engine.codec import encode
 from podium.engine.events import Charge
+from podium.models.messages import NativeParts, ToolCall
 from podium.models.model import Call, Model, Reply, charge
 
 VERSION = 1
@@ -26,6 +27,8 @@ class CacheEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     model: str = ""
     """The model that really answered."""
     mode: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    native: NativeParts | None = None
 
 
 def key_of(model: Model, call: Call) -> str:
@@ -35,20 +38,31 @@ def key_of(model: Model, call: Call) -> str:
     own: list[Any] | None = mark(call) if mark is not None else None
     if own is None:
         return ""
-    asked = [
-        VERSION, model.name, own, call.system, call.prompt, call.schema, call.temperature, call.max_tokens,
-    ]  # fmt: skip
-    return hashlib.blake2b(encode(asked), digest_size=20).hexdigest()
+    request = [
+        VERSION,
+        model.name,
+        own,
+        call.system,
+        call.prompt,
+        call.schema,
+        call.temperature,
+        call.max_tokens,
+    ]
+    if call.messages:
+        request += [call.messages, call.tools, call.must_answer]
+    return hashlib.blake2b(encode(request), digest_size=20).hexdigest()
 
 
 def is_good(reply: Reply) -> bool:
     """Return whether a reply may be served again: it ended by itself and is not empty. One that was cut off,
     refused or filtered might be better next time."""
+    if reply.tool_calls:
+        return reply.finish in ("stop", "tool_call")
     return reply.finish == "stop" and bool(reply.text.strip())
 
 
 def written(reply: Reply) -> bytes:
-    return encode(CacheEntry(reply.text, reply.model, reply.mode))
+    return encode(CacheEntry(reply.text, reply.model, reply.mode, reply.tool_calls, reply.native))
 
 
 def read(data: bytes) -> Reply | None:
@@ -57,7 +71,11 @@ def read(data: bytes) -> Reply | None:
         entry = _ENTRY.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    return Reply(entry.text, None, entry.model, "stop", entry.mode) if entry.text.strip() else None
+    if not entry.text.strip() and not entry.tool_calls:
+        return None
+    return Reply(
+        entry.text, None, entry.model, "stop", entry.mode, tool_calls=entry.tool_calls, native=entry.native
+    )
 
 
 def cost_of(model: Model, reply: Reply) -> Charge:

@@ -34,39 +34,136 @@ class Provider(msgspec.Struct, frozen=True):
     """Its base URL, if its client does not know it."""
     keyless: bool = False
     """It can be used without a key."""
+    defaults: tuple[str, ...] = ()
+    """Its models for `PROFILES`; empty: it is never chosen by itself."""
+    table: str = ""
+    """Its name in the public price tables; empty: only prices of the settings are known."""
+    note: str = ""
+    """A remark for lists of providers."""
 
+
+COMPATIBLE = "openai-compatible:MODEL@URL"
 
 PROVIDERS: dict[str, Provider] = {
     provider.name: provider
     for provider in (
-        Provider("openai", "openai", "openai", ("OPENAI_API_KEY",), ("OPENAI_BASE_URL",)),
-        Provider("openai-chat", "openai", "openai", ("OPENAI_API_KEY",), ("OPENAI_BASE_URL",)),
-        Provider("anthropic", "anthropic", "anthropic", ("ANTHROPIC_API_KEY",), ("ANTHROPIC_BASE_URL",)),
         Provider(
-            "google", "google", "google.genai", ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
-            ("GOOGLE_GEMINI_BASE_URL",),
-        ),
-        Provider("mistral", "mistral", "mistralai", ("MISTRAL_API_KEY",), ("MISTRAL_BASE_URL",)),
-        Provider("groq", "groq", "groq", ("GROQ_API_KEY",), ("GROQ_BASE_URL",)),
-        Provider(
-            "openrouter", "openai", "openai", ("OPENROUTER_API_KEY",), ("OPENROUTER_BASE_URL",),
-            "https://openrouter.ai/api/v1",
+            name="openai",
+            extra="openai",
+            package="openai",
+            keys=("OPENAI_API_KEY",),
+            addresses=("OPENAI_BASE_URL",),
+            defaults=("gpt-6-luna", "gpt-6.1-terra", "gpt-6.1-sol"),
+            table="openai",
         ),
         Provider(
-            "bedrock", "bedrock", "boto3", ("AWS_BEARER_TOKEN_BEDROCK",),
-            ("AWS_ENDPOINT_URL_BEDROCK_RUNTIME",), keyless=True,
+            name="openai-chat",
+            extra="openai",
+            package="openai",
+            keys=("OPENAI_API_KEY",),
+            addresses=("OPENAI_BASE_URL",),
+            table="openai",
+            note="the models of openai, over its older Chat API",
         ),
         Provider(
-            "ollama", "openai", "openai", ("OLLAMA_API_KEY",), ("OLLAMA_BASE_URL",),
-            "http://127.0.0.1:11434/v1", keyless=True,
+            name="anthropic",
+            extra="anthropic",
+            package="anthropic",
+            keys=("ANTHROPIC_API_KEY",),
+            addresses=("ANTHROPIC_BASE_URL",),
+            defaults=("claude-haiku-5-5", "claude-sonnet-5-5", "claude-opus-5-5"),
+            table="anthropic",
         ),
         Provider(
-            "openai-compatible", "openai", "openai", ("OPENAI_COMPATIBLE_API_KEY",), keyless=True,
+            name="google",
+            extra="google",
+            package="google.genai",
+            keys=("GOOGLE_API_KEY", "GEMINI_API_KEY"),
+            addresses=("GOOGLE_GEMINI_BASE_URL",),
+            defaults=("gemini-3.5-flash-lite", "gemini-3.8-flash", "gemini-4-argon"),
+            table="google",
+        ),
+        Provider(
+            name="mistral",
+            extra="mistral",
+            package="mistralai",
+            keys=("MISTRAL_API_KEY",),
+            addresses=("MISTRAL_BASE_URL",),
+            defaults=("mistral-small-2603", "mistral-large-2512", "mistral-large-4"),
+            table="mistral",
+        ),
+        Provider(
+            name="groq",
+            extra="groq",
+            package="groq",
+            keys=("GROQ_API_KEY",),
+            addresses=("GROQ_BASE_URL",),
+            defaults=("openai/gpt-oss-20b", "openai/gpt-oss-120b", "openai/gpt-oss-120b"),
+            table="groq",
+        ),
+        Provider(
+            name="openrouter",
+            extra="openai",
+            package="openai",
+            keys=("OPENROUTER_API_KEY",),
+            addresses=("OPENROUTER_BASE_URL",),
+            address="https://openrouter.ai/api/v1",
+            defaults=(
+                "anthropic/claude-haiku-5.5",
+                "anthropic/claude-sonnet-5.5",
+                "anthropic/claude-opus-5.5",
+            ),
+            table="openrouter",
+        ),
+        Provider(
+            name="bedrock",
+            extra="bedrock",
+            package="boto3",
+            keys=("AWS_BEARER_TOKEN_BEDROCK",),
+            addresses=("AWS_ENDPOINT_URL_BEDROCK_RUNTIME",),
+            keyless=True,
+            defaults=(
+                "global.anthropic.claude-haiku-5-5",
+                "global.anthropic.claude-sonnet-5-5",
+                "global.anthropic.claude-opus-5-5",
+            ),
+            table="aws",
+            note="credentials and region as AWS's own tools find them",
+        ),
+        Provider(
+            name="ollama",
+            extra="openai",
+            package="openai",
+            keys=("OLLAMA_API_KEY",),
+            addresses=("OLLAMA_BASE_URL",),
+            address="http://127.0.0.1:11434/v1",
+            keyless=True,
+            note="any model that you have pulled: ollama:MODEL",
+        ),
+        Provider(
+            name="openai-compatible",
+            extra="openai",
+            package="openai",
+            keys=("OPENAI_COMPATIBLE_API_KEY",),
+            keyless=True,
+            note=f"any server that speaks the same: {COMPATIBLE}",
         ),
     )
-}  # fmt: skip
+}
+"""All providers by name, in order of preference. A server that speaks OpenAI's Chat format needs only a row
+here; any other also an opener in `podium.models.providers.clients`."""
 
-COMPATIBLE = "openai-compatible:MODEL@URL"
+OTHER_KEYS = (
+    "COHERE_API_KEY",
+    "DEEPSEEK_API_KEY",
+    "XAI_API_KEY",
+    "AWS_SECRET_ACCESS_KEY",
+    "HF_TOKEN",
+    "TAVILY_API_KEY",
+    "BRAVE_API_KEY",
+)
+"""Environment variables of keys that providers of models or tools read by themselves."""
+
 _COMPATIBLE = re.compile(r"(?P<model>.+?)@(?P<url>https?://.+)", re.DOTALL)
 
 
@@ -112,13 +209,13 @@ def access_to(
 
 
 def _compatible(rest: str) -> tuple[str, str]:
-    found = _COMPATIBLE.fullmatch(rest)
-    if found is None:
+    match = _COMPATIBLE.fullmatch(rest)
+    if match is None:
         raise ModelUnavailableError(
             f"A model at an address is written as {COMPATIBLE}.",
             hint="For example: openai-compatible:qwen3@http://127.0.0.1:8000/v1",
         )
-    return found["model"], found["url"].rstrip("/")
+    return match["model"], match["url"].rstrip("/")
 
 
 def _check_address(address: str, provider: str) -> None:
@@ -168,21 +265,9 @@ def _found(package: str) -> bool:
 PROFILES = ("fast", "balanced", "powerful")
 """The profiles that every provider fills. Agents may name others, which fall back to `balanced`."""
 
-DEFAULTS: dict[str, tuple[str, str, str]] = {
-    "openai": ("gpt-6-luna", "gpt-6.1-terra", "gpt-6.1-sol"),
-    "anthropic": ("claude-haiku-5-5", "claude-sonnet-5-5", "claude-opus-5-5"),
-    "google": ("gemini-3.5-flash-lite", "gemini-3.8-flash", "gemini-4-argon"),
-    "mistral": ("mistral-small-2603", "mistral-large-2512", "mistral-large-4"),
-    "groq": ("openai/gpt-oss-20b", "openai/gpt-oss-120b", "openai/gpt-oss-120b"),
-    "openrouter": (
-        "anthropic/claude-haiku-5.5", "anthropic/claude-sonnet-5.5", "anthropic/claude-opus-5.5",
-    ),
-    "bedrock": (
-        "global.anthropic.claude-haiku-5-5",
-        "global.anthropic.claude-sonnet-5-5",
-        "global.anthropic.claude-opus-5-5",
-    ),
-}  # fmt: skip
+DEFAULTS: dict[str, tuple[str, ...]] = {
+    provider.name: provider.defaults for provider in PROVIDERS.values() if provider.defaults
+}
 """Default models of each provider, in the order in which providers are preferred."""
 
 Behind = dict[str, str | list[str]]
@@ -206,7 +291,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
         return dict(defaults_of(self.provider)) if self.provider else {}
 
     @property
-    def told(self) -> str:
+    def reason(self) -> str:
         """The reason in one clause; empty if there is none."""
         if self.provider:
             return f"chosen because {self.key} is set"
@@ -231,6 +316,12 @@ def key_of(provider: Provider, env: Mapping[str, str] | None = None) -> str:
     return next((name for name in provider.keys if variable(name, env=env)), "")
 
 
+def keys_set(env: Mapping[str, str] | None = None) -> list[str]:
+    """Return the names of the known keys that are set; never their values."""
+    known = dict.fromkeys([key for provider in PROVIDERS.values() for key in provider.keys] + [*OTHER_KEYS])
+    return [name for name in known if variable(name, env=env)]
+
+
 def choose(env: Mapping[str, str] | None = None) -> Choice:
     """Return the provider to use when no model is named."""
     lacking = unused = ""
@@ -253,17 +344,17 @@ def resolved(settings: Settings, env: Mapping[str, str] | None = None) -> dict[s
     """Return the config of a run that names no model. It is written into the log, so the run keeps its models
     when the environment changes."""
     choice = choose(env)
-    told = why(settings, choice)
-    return {"profiles": behind(settings, choice), **({"choice": told} if told else {})}
+    reason = why(settings, choice)
+    return {"profiles": behind(settings, choice), **({"choice": reason} if reason else {})}
 
 
 def why(settings: Settings, choice: Choice) -> str:
     """Return why the profiles without a setting have their models."""
     open_ones = [profile for profile in PROFILES if profile not in settings.profiles]
     if not choice.provider:
-        return choice.told if "balanced" in open_ones else ""
+        return choice.reason if "balanced" in open_ones else ""
     which = "" if open_ones == [*PROFILES] else f"{' and '.join(open_ones)} "
-    return f"{which}{choice.told}" if open_ones else ""
+    return f"{which}{choice.reason}" if open_ones else ""
 
 
 def is_profile(name: str, profiles: Mapping[str, Any]) -> bool:
@@ -274,5 +365,5 @@ def is_profile(name: str, profiles: Mapping[str, Any]) -> bool:
 def models_of(profile: str, profiles: Mapping[str, Any]) -> list[str]:
     """Return the models of a profile, in fallback order. A profile without a setting falls back to
     `balanced`; without that the list is empty."""
-    found: Any = profiles.get(profile) or profiles.get("balanced") or []
-    return [found] if isinstance(found, str) else list(found)
+    models: Any = profiles.get(profile) or profiles.get("balanced") or []
+    return [models] if isinstance(models, str) else list(models)

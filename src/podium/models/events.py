@@ -18,6 +18,9 @@ class ModelAsked(EventData, frozen=True, omit_defaults=True, kw_only=True):
     blob: str = ""
     """Set instead of `prompt` when that is long: the content hash of its text."""
     model: str = ""
+    turn: int = 0
+    """Number of a later turn of an agent with tools. System prompt and prompt are those of its first turn;
+    the rest of the conversation is in the results of its turns and calls."""
 
 
 class ModelAttempted(ChargedData, frozen=True, omit_defaults=True, kw_only=True):
@@ -52,6 +55,8 @@ class ModelAttempted(ChargedData, frozen=True, omit_defaults=True, kw_only=True)
     """Timeout of the reply in seconds; 0: written by a version that did not record it."""
     max_tokens: int = 0
     """Token limit of the reply; 0: not recorded."""
+    tools: str = ""
+    """Form of the tools in the request: `native`, or `prompted` for models without tool calling."""
 
 
 class ModelRepaired(EventData, frozen=True, omit_defaults=True, kw_only=True):

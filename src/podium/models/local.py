@@ -21,10 +21,11 @@ import msgspec
 
 from podium.engine.codec import decode, encode
 from podium.engine.events import Charge, StepCompleted
-from podium.engine.failure import describe, is_close, running_task, unawaited
+from podium.engine.failure import describe, is_close, unawaited
 from podium.engine.log import UNREADABLE, Row, Store, damaged_event
 from podium.engine.workflow import load_module
 from podium.errors import ModelFailedError, ModelUnavailableError
+from podium.models.messages import ToolCall, Turn, tool_calls_of
 from podium.models.model import FREE, Call, OnDelta, Price, Reply, estimate, worst_case
 from podium.settings.places import named
 
@@ -47,9 +48,13 @@ class FunctionModel:
         self._fn = fn
 
     async def complete(self, call: Call, on_delta: OnDelta | None = None) -> Reply:
-        task = running_task()
+        task = asyncio.current_task()
         try:
             answer = await self._fn(call)
+            if calls := tool_calls_of(answer):
+                raw = encode(calls)  # decoded again, so that the values are those of a resumed run
+                calls = msgspec.json.decode(raw, type=tuple[ToolCall, ...])
+                return Reply("", estimate(call, raw.decode()), self.name, tool_calls=calls)
             text = str.__str__(answer) if isinstance(answer, str) else self._encoded(answer, call)
         except (KeyboardInterrupt, ModelFailedError):
             raise
@@ -92,10 +97,10 @@ class FunctionModel:
                 return str.__str__(text)
         if dataclasses.is_dataclass(answer) and not isinstance(answer, type):
             return encode(answer).decode()
-        said = f"the model function returned {type(answer).__name__}, not a string or a dictionary"
+        reason = f"the model function returned {type(answer).__name__}, not a string or a dictionary"
         if hint := unawaited(answer):
-            said = f"{said}: {hint}"
-        raise ModelFailedError(call.path, "TypeError", said, model=self.name)
+            reason = f"{reason}: {hint}"
+        raise ModelFailedError(call.path, "TypeError", reason, model=self.name)
 
 
 def load_function(name: str) -> FunctionModel:
@@ -178,6 +183,16 @@ def _recorded(row: Row) -> _Recorded:
     return _Recorded(bytes(data.result), data.blob)
 
 
+def _turn_in(raw: bytes) -> Turn | None:
+    """Return the turn in the recorded result of a conversation; `None` if it is the answer of a plain ask,
+    from before the agent had tools."""
+    try:
+        turn = msgspec.json.decode(raw, type=Turn)
+    except msgspec.DecodeError:
+        return None
+    return turn if turn.calls or not isinstance(turn.answer, msgspec.UnsetType) else None
+
+
 class ReplayModel:
     """A model that repeats the replies of an earlier run. Its log is read once, at `prepare` or with the
     first call."""
@@ -214,6 +229,11 @@ class ReplayModel:
                 model=self.name,
             )
         raw = await self._store.get_blob(recorded.blob) if recorded.blob else recorded.result
+        if call.messages and (turn := _turn_in(raw)) is not None:
+            if isinstance(turn.answer, msgspec.UnsetType):
+                text = encode(turn.calls).decode()
+                return Reply(turn.text, estimate(call, text), self.name, tool_calls=turn.calls)
+            raw = bytes(turn.answer)
         text = raw.decode()
         if call.schema is None:
             value = decode(raw)

@@ -6,7 +6,7 @@ providers are adapters to this interface.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, NamedTuple, Protocol
 
 import msgspec
@@ -15,6 +15,7 @@ from podium.engine.budget import MOST_CALLS, MOST_TOKENS, is_cost, is_count
 from podium.engine.codec import encode
 from podium.engine.events import Charge
 from podium.errors import UsageError
+from podium.models.messages import FilePart, Message, NativeParts, ToolCall, ToolDefinition
 
 _SHOWN = 40
 """Maximum characters of an impossible figure in a warning."""
@@ -46,6 +47,20 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     """Maximum tokens of the reply, always sent: without it no worst case could be reserved."""
     timeout: float = 300.0
     """Timeout of the reply in seconds."""
+    messages: tuple[Message, ...] = ()
+    """The conversation so far, for an agent with tools or a thread; it begins with `prompt`. Empty: `prompt`
+    is all there is."""
+    tools: tuple[ToolDefinition, ...] = ()
+    """The tools that the model may call."""
+    files: Mapping[str, bytes] = {}
+    """Contents of the files in the messages, by blob."""
+    must_answer: bool = False
+    """The model must answer now and may not call a tool."""
+    counted: tuple[int, int] = (0, 0)
+    """Tokens that are known to bound the first messages of the conversation, and how many messages that
+    are."""
+    size: int = 0
+    """Upper bound of the tokens of all messages and tools, by their bytes; 0: not known."""
 
 
 class Usage(msgspec.Struct, frozen=True):
@@ -62,7 +77,7 @@ class Usage(msgspec.Struct, frozen=True):
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """What came back."""
+    """Reply of a model."""
 
     text: str
     usage: Usage | None = None
@@ -75,6 +90,12 @@ class Reply(msgspec.Struct, frozen=True):
     """Structured-output mode of the request: `native`, `tool` or `prompted`; empty for text."""
     calls: int = 1
     """Requests that were sent; more than 1 only if an adapter breaks its contract."""
+    tool_calls: tuple[ToolCall, ...] = ()
+    """Tools that the model wants to call."""
+    native: NativeParts | None = None
+    """Parts of the reply that the provider wants back with the next message."""
+    tools: str = ""
+    """Form in which tools were offered: `native` or `prompted`; empty if there were none."""
 
 
 class Embedded(NamedTuple):
@@ -174,15 +195,80 @@ def estimate(call: Call, text: str) -> Usage:
     """Return estimated usage for models that do not count tokens: a quarter of the bytes. Never more than the
     worst case, because an estimate must not break a ceiling."""
     reply = -(-_size(text) // 4)
+    if call.counted[1]:
+        call = msgspec.structs.replace(call, counted=(0, 0))
     return Usage(-(-input_bytes(call) // 4), min(reply, call.max_tokens))
 
 
 def input_bytes(call: Call) -> int:
     """Return an upper bound of a call's input tokens."""
+    if call.counted[1]:
+        return _conversation_size(call)
     system, prompt, schema = call.system, call.prompt, call.schema
     size = len(system) if system.isascii() else _size(system)  # fast path: ASCII in nearly all calls
-    size += len(prompt) if prompt.isascii() else _size(prompt)
+    if call.messages:
+        size += _conversation_size(call)
+    else:
+        size += len(prompt) if prompt.isascii() else _size(prompt)
     return size if schema is None else size + _schema_size(schema)
+
+
+_MESSAGE_FRAME = 16
+"""Tokens that providers add around a message or a call."""
+
+
+def _conversation_size(call: Call) -> int:
+    """Return an upper bound of the tokens of messages and tools. Messages that a model has counted before are
+    bounded by its own count, the others by their bytes."""
+    tokens, known = call.counted
+    if known:
+        return tokens + sum(map(message_size, call.messages[known:]))
+    return call.size or sum(map(message_size, call.messages)) + tools_size(call.tools)
+
+
+def message_size(message: Message) -> int:
+    """Return an upper bound of the tokens of a message."""
+    size = _size(message.text) + _MESSAGE_FRAME
+    if message.calls:
+        size += len(encode(message.calls)) + _MESSAGE_FRAME * len(message.calls)
+    if message.native is not None:
+        size += len(encode(message.native.data))
+    return size + file_tokens(message) if message.files else size
+
+
+def file_tokens(message: Message) -> int:
+    """Return an upper bound of the tokens of the files of a message."""
+    return sum(map(_file_tokens, message.files))
+
+
+def tools_size(tools: Iterable[ToolDefinition]) -> int:
+    """Return an upper bound of the tokens of tool definitions."""
+    return sum(map(_tool_size, tools))
+
+
+def conversation_estimate(system: str, size: int, files: int) -> int:
+    """Return about how many tokens a conversation has: a third of its bytes, which is more than most. `size`
+    bounds its messages and tools, `files` is the part of it that files have."""
+    return (_size(system) + size - files) // 3 + files
+
+
+_PICTURE_TOKENS = 5_000
+"""More than any provider counts for one image, or for the picture of one page of a PDF."""
+_PAGE_TEXT_TOKENS = 4_000
+"""Tokens of the text of one page, which some providers add to its picture."""
+
+
+def _file_tokens(part: FilePart) -> int:
+    """Return an upper bound of the tokens of a file. Bytes do not bound images and PDF pages."""
+    if part.media_type.startswith("image/"):
+        return _PICTURE_TOKENS
+    if part.media_type == "application/pdf":
+        return max(part.pages, 1) * (_PICTURE_TOKENS + _PAGE_TEXT_TOKENS)
+    return part.size + _MESSAGE_FRAME + len(part.name)
+
+
+def _tool_size(tool: ToolDefinition) -> int:
+    return _size(tool.description) + 2 * _schema_size(tool.schema) + _MESSAGE_FRAME + len(tool.name)
 
 
 _sizes: dict[int, tuple[dict[str, Any], int]] = {}
@@ -203,9 +289,16 @@ def _size(text: str) -> int:
 
 
 FaultKind = Literal[
-    "rejected", "limited", "unavailable", "unreachable", "timeout", "dropped", "garbled", "oversized",
+    "rejected",
+    "limited",
+    "unavailable",
+    "unreachable",
+    "timeout",
+    "dropped",
+    "garbled",
+    "oversized",
     "resting",
-]  # fmt: skip
+]
 
 
 class ModelFault(Exception):
@@ -242,6 +335,8 @@ class ModelFault(Exception):
         """Requests that were sent."""
         self.mode = mode
         """Structured-output mode of the request."""
+        self.tools = ""
+        """Form in which the request offered tools."""
         self.hint = hint
         """Advice for the user, if any: half a sentence without a full stop."""
 

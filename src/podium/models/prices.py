@@ -14,14 +14,9 @@ import msgspec
 from genai_prices.data_snapshot import get_snapshot
 from genai_prices.types import ModelInfo, TieredPrices
 
+from podium.models.catalogue import PROVIDERS
 from podium.models.model import UNKNOWN, Price, Usage, charge
 from podium.settings import OwnPrice
-
-TABLES = {
-    "openai": "openai", "openai-chat": "openai", "anthropic": "anthropic", "google": "google",
-    "mistral": "mistral", "groq": "groq", "openrouter": "openrouter", "bedrock": "aws",
-}  # fmt: skip
-"""Podium's names of providers, and those of the tables."""
 
 
 class Rates:
@@ -30,34 +25,34 @@ class Rates:
     def __init__(
         self,
         price: Price,
-        found: ModelInfo | None = None,
+        info: ModelInfo | None = None,
         provider: Any = None,
         own: OwnPrice | None = None,
     ) -> None:
         self.price = price
         """Price for an input of ordinary length."""
-        self._found = found
+        self._info = info
         self._provider = provider
         self._own = own
 
     def at(self, input_tokens: int, *, remembered: bool = False) -> Price:
         """Return the price for an input of a certain length: with some providers, long ones cost more per
         token. `remembered` adds the maximum surcharge for writing the input to the provider's cache."""
-        price = self.price if self._found is None else _price(self._found, input_tokens)
+        price = self.price if self._info is None else _price(self._info, input_tokens)
         if not remembered or price.kind != "known":
             return price
-        dearer = self._own.cache_write if self._own else _write_rate(self._found, input_tokens)
+        dearer = self._own.cache_write if self._own else _write_rate(self._info, input_tokens)
         return Price("known", max(price.input_per_million, dearer or 0.0), price.output_per_million)
 
     def cost(self, usage: Any, tokens: Usage) -> Usage:
         """Return the usage with its cost, including the rates for long and cached inputs."""
         cached = usage.cache_read_tokens or usage.cache_write_tokens
-        if self._found is None and not (self._own and cached):
+        if self._info is None and not (self._own and cached):
             return tokens
         if self._own is not None:
             usd = _own_cost(self._own, tokens)
-        elif self._found is not None and cached:
-            usd = float(self._found.calc_price(usage, self._provider).total_price)
+        elif self._info is not None and cached:
+            usd = float(self._info.calc_price(usage, self._provider).total_price)
         else:  # same result, in a hundredth of the time
             usd = charge(self.at(tokens.input_tokens), tokens).usd
         return msgspec.structs.replace(tokens, usd=usd)
@@ -68,14 +63,12 @@ def rates_of(provider: str, model: str, own: Mapping[str, OwnPrice]) -> Rates:
     mine = own.get(f"{provider}:{model}")
     if mine is not None:
         return Rates(Price("known", mine.input, mine.output), own=mine)
-    if provider not in TABLES:
-        return Rates(UNKNOWN)
     try:
-        table, found = get_snapshot().find_provider_model(model, None, TABLES[provider], None)
-    except LookupError:
+        table, info = _find(provider, model)
+    except LookupError:  # no such provider, no table, or no such model
         return Rates(UNKNOWN)
-    price = _price(found, 0)
-    return Rates(price, found, table) if price.kind == "known" else Rates(UNKNOWN)
+    price = _price(info, 0)
+    return Rates(price, info, table) if price.kind == "known" else Rates(UNKNOWN)
 
 
 class Listed(NamedTuple):
@@ -90,43 +83,50 @@ class Listed(NamedTuple):
 
 def listed(provider: str) -> list[Listed]:
     """Return every text model of a provider that is billed by the token, by name."""
-    table = next((one for one in get_snapshot().providers if one.id == TABLES.get(provider)), None)
-    models = () if table is None else table.models
-    found = [Listed(one.id, _price(one, 0), one.context_window) for one in models if not one.deprecated]
-    return sorted(one for one in found if one.price.kind == "known" and one.price.output_per_million)
+    tables = [table for table in get_snapshot().providers if table.id == PROVIDERS[provider].table]
+    models = [
+        Listed(model.id, _price(model, 0), model.context_window)
+        for model in (tables[0].models if tables else ())
+        if not model.deprecated
+    ]
+    return sorted(model for model in models if model.price.kind == "known" and model.price.output_per_million)
 
 
 def window_of(provider: str, model: str) -> int | None:
     """Return the context window of a model in tokens, or None if unknown."""
     try:
-        return get_snapshot().find_provider_model(model, None, TABLES[provider], None)[1].context_window
-    except LookupError:  # no such provider, or no such model
+        return _find(provider, model)[1].context_window
+    except LookupError:
         return None
 
 
-def _price(found: ModelInfo, input_tokens: int) -> Price:
-    prices = found.get_prices(datetime.now(UTC))
+def _find(provider: str, model: str) -> tuple[Any, ModelInfo]:
+    return get_snapshot().find_provider_model(model, None, PROVIDERS[provider].table, None)
+
+
+def _price(info: ModelInfo, input_tokens: int) -> Price:
+    prices = info.get_prices(datetime.now(UTC))
     into, out = prices.input_mtok, prices.output_mtok
     if into is None and out is None:
         return UNKNOWN  # priced by the request or the minute: no ceiling could be computed
     return Price("known", _rate(into, input_tokens), _rate(out, input_tokens))
 
 
-def _write_rate(found: ModelInfo | None, input_tokens: int) -> float:
-    if found is None:
+def _write_rate(info: ModelInfo | None, input_tokens: int) -> float:
+    if info is None:
         return 0.0
-    return _rate(found.get_prices(datetime.now(UTC)).cache_write_mtok, input_tokens)
+    return _rate(info.get_prices(datetime.now(UTC)).cache_write_mtok, input_tokens)
 
 
 def _own_cost(own: OwnPrice, tokens: Usage) -> float:
     read, wrote = tokens.cache_read_tokens, tokens.cache_write_tokens
-    told = (
+    priced = (
         (tokens.input_tokens - read - wrote, own.input),
         (read, own.input if own.cache_read is None else own.cache_read),
         (wrote, own.input if own.cache_write is None else own.cache_write),
         (tokens.output_tokens, own.output),
     )
-    return sum(amount * rate for amount, rate in told) / 1_000_000
+    return sum(amount * rate for amount, rate in priced) / 1_000_000
 
 
 def _rate(price: Decimal | TieredPrices | None, input_tokens: int) -> float:

@@ -52,11 +52,11 @@ class Breaker:
         `trial` with all its attempts."""
         if self._until is None or trial:
             return trial
-        left = self._until - self._clock()
-        if left <= 0 and not self._probing:
+        remaining = self._until - self._clock()
+        if remaining <= 0 and not self._probing:
             self._probing = True
             return True
-        soon = f"in {max(1, round(left))} s" if left > 0 else "as soon as a trial call has ended"
+        soon = f"in {max(1, round(remaining))} s" if remaining > 0 else "as soon as a trial call has ended"
         raise ModelFault(
             "resting",
             f"{self._provider} is not being called now: {self._gave_up} calls in a row failed for good. "
@@ -144,15 +144,14 @@ class RequestPace:
         """Return the seconds to wait because of the provider's back-off; 0: none. Each caller gets a time of
         its own."""
         now = self._clock()
-        left = self._held_until - now
-        return self._promise(now, left, max(self._spacing, APART_S)) if left > 0 else 0.0
+        remaining = self._held_until - now
+        return self._promise(now, remaining, max(self._spacing, APART_S)) if remaining > 0 else 0.0
 
     def take(self, tokens: int) -> float:
         """Return 0 if the request may go; it is then counted. Otherwise count nothing and return the seconds
         to wait."""
-        held = self.held()
-        if held > 0:
-            return held
+        if (hold := self.held()) > 0:
+            return hold
         wait = max(
             self._requests.wait(1) if self._requests else 0.0,
             self._tokens.wait(tokens) if self._tokens else 0.0,

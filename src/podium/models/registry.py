@@ -102,15 +102,6 @@ def _unknown(name: str, kind: str, rest: str) -> ModelUnavailableError:
     return ModelUnavailableError(f"There is no model {name or '(empty name)'}.", hint=hint)
 
 
-NOTES = {
-    "openai-chat": "the models of openai, over its older Chat API",
-    "bedrock": "credentials and region as AWS's own tools find them",
-    "ollama": "any model that you have pulled: ollama:MODEL",
-    "openai-compatible": f"any server that speaks the same: {COMPATIBLE}",
-}
-"""Notes about providers, for display."""
-
-
 class Rated(msgspec.Struct, frozen=True):
     """A model with its price and context window."""
 
@@ -146,7 +137,7 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def note(self) -> str:
-        return NOTES.get(self.provider.name, "")
+        return self.provider.note
 
 
 def offers(settings: Settings, env: Mapping[str, str] | None = None) -> list[Offer]:
@@ -188,8 +179,8 @@ def all_of(provider: Provider, settings: Settings) -> list[Rated]:
         return []
     from podium.models.prices import listed  # noqa: PLC0415 - the tables take a while to load
 
-    names = [(f"{provider.name}:{one.model}", one) for one in listed(provider.name)]
-    return [Rated(name, _own_price(name, settings) or one.price, one.window) for name, one in names]
+    names = [(f"{provider.name}:{model.model}", model) for model in listed(provider.name)]
+    return [Rated(name, _own_price(name, settings) or model.price, model.window) for name, model in names]
 
 
 def _own_price(name: str, settings: Settings) -> Price | None:

@@ -47,12 +47,12 @@ def mended(text: str, *, close: bool) -> Iterator[str]:
         if opening is None:
             return
         mender = _Mender(text, opening.start(), close)
-        found = mender.run()
-        if found:
-            yield found
+        repaired = mender.run()
+        if repaired:
+            yield repaired
         elif mender.ran_out and not close:
             return  # the content of a reply that was cut off is a part, not the answer
-        position = mender.end if found else opening.start() + 1
+        position = mender.end if repaired else opening.start() + 1
 
 
 def close_brackets(text: str, start: int) -> str:
@@ -138,12 +138,12 @@ def _word(text: str, *, key: bool) -> str:
 
 def _double_quoted(text: str) -> str:
     inner = text[1:-1].replace("\\'", "'")
-    inner = re.sub(r'\\.|"', lambda found: '\\"' if found[0] == '"' else found[0], inner, flags=re.DOTALL)
+    inner = re.sub(r'\\.|"', lambda match: '\\"' if match[0] == '"' else match[0], inner, flags=re.DOTALL)
     return f'"{_CONTROL.sub(_escaped, inner)}"'
 
 
-def _escaped(found: re.Match[str]) -> str:
-    return f"\\u{ord(found[0]):04x}"
+def _escaped(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04x}"
 
 
 MAX_REPAIRS = 2
@@ -197,9 +197,9 @@ def find(
     """Return the JSON in a reply that fits the type `returns`, validated and without decoration. Unclosed
     JSON of a reply that was cut off (not `whole`) is not completed. `check` may reject a value that fits."""
     read = codec.reader(returns)
-    found = _at_once(text, read)
-    if found is not None:
-        return _judged(found.value, found.data, check)
+    parsed = _at_once(text, read)
+    if parsed is not None:
+        return _judged(parsed.value, parsed.data, check)
     problems: list[tuple[bool, int, str]] = []
     for candidate in chain(_very_long(text), _candidates(text[:_LONGEST], whole)):
         try:
@@ -266,11 +266,15 @@ def explain(error: Exception) -> str:
     return plain(error)
 
 
-def repair_prompt(prompt: str, raw: str, error: str) -> str:
-    """Return the original prompt, the reply that did not fit, and why."""
+def with_correction(prompt: str, correction: str) -> str:
+    """Return the original prompt with a correction below it."""
+    return f"{prompt}\n\n---\n\n{correction}"
+
+
+def repair_note(raw: str, error: str) -> str:
+    """Return the correction after a reply that did not fit: the reply, and what is wrong with it."""
     shown = raw if len(raw) <= _SHOWN_REPLY else f"{raw[:_SHOWN_REPLY]}\n[… cut]"
     return (
-        f"{prompt}\n\n---\n\n"
         f"You have answered this before, but the answer could not be used.\n\n"
         f"Your answer was:\n\n{shown}\n\n"
         f"What is wrong with it: {error}\n\n"
@@ -278,29 +282,26 @@ def repair_prompt(prompt: str, raw: str, error: str) -> str:
     )
 
 
-def cut_prompt(prompt: str, limit: int, larger: int) -> str:
-    """Return the original prompt with the reason why it is repeated after a reply that was cut off."""
+def cut_note(limit: int, larger: int) -> str:
+    """Return the correction after a reply that was cut off at its limit."""
     return (
-        f"{prompt}\n\n---\n\n"
         f"You have answered this before, but your reply was cut off at its limit of {limit:,} tokens before "
         f"it was complete. The limit is {larger:,} tokens now. Answer again, completely, and no longer than "
         f"needed."
     )
 
 
-def shorter_prompt(prompt: str, tokens: int) -> str:
-    """Return the original prompt, repeated after a reply that the server cut off before its limit."""
+def shorter_note(tokens: int) -> str:
+    """Return the correction after a reply that the server cut off before its limit."""
     return (
-        f"{prompt}\n\n---\n\n"
         f"You have answered this before, but your reply was cut off after {tokens:,} tokens before it was "
         f"complete. Answer again, completely, in fewer than {tokens:,} tokens."
     )
 
 
-def continue_prompt(prompt: str, text: str) -> str:
-    """Return the original prompt and the beginning of an answer that has to be continued."""
+def continue_note(text: str) -> str:
+    """Return the request to continue an answer, with its beginning."""
     return (
-        f"{prompt}\n\n---\n\n"
         f"You have begun to answer this, but your reply was cut off at its limit. So far you wrote:\n\n{text}"
         f"\n\n---\n\n"
         f"Continue where it stops. Begin by repeating its last few words exactly, so that the two parts can "
@@ -343,13 +344,13 @@ def _without_lone_surrogates(text: str) -> str:
     """Replace escaped lone surrogates, which would invalidate the whole reply."""
     if "\\u" not in text:
         return text
-    return _ESCAPE.sub(lambda found: "\\ufffd" if len(found[0]) == 6 else found[0], text)
+    return _ESCAPE.sub(lambda match: "\\ufffd" if len(match[0]) == 6 else match[0], text)
 
 
 def _slightly_broken(text: str, *, close: bool) -> Iterator[bytes]:
     """Yield JSON that can be fixed without a guess."""
     bodies = [fence.group(1) for fence in _FENCE.finditer(text)]
-    candidates = (found for body in (*bodies, text) for found in mended(body, close=close))
+    candidates = (repaired for body in (*bodies, text) for repaired in mended(body, close=close))
     for candidate in islice(candidates, _MOST_CANDIDATES):
         yield _without_lone_surrogates(candidate).encode("utf-8", "replace")
 

@@ -1,17 +1,114 @@
-"""Numbers and strings that fit a JSON schema."""
+"""Words of a request, and sample values made of them."""
 
 from __future__ import annotations
 
 import base64
+import hashlib
 import importlib
 import math
 import re
+import unicodedata
 import uuid
 import warnings
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
-from podium.models.request_words import number, slug
+T = TypeVar("T")
+
+_WORD = re.compile(r"[^\W\d_][^\W_]*(?:[-’'][^\W_]+)*")
+_SUBJECT = re.compile(
+    r"^[ \t#*>-]*(?:the |your |user'?s? |original )*"
+    r"(?:request|topic|objective|goal|question|subject|brief|idea|story|assignment)\b[^\n:]{0,40}(?::|\n)",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""Places where a prompt names its subject: a heading or a label such as `Request:`."""
+_NEXT_HEADING = re.compile(r"^[ \t]*(?:#|\*\*)", re.MULTILINE)
+_LOOKED_AT = 20_000
+_LONGEST_WORD = 40
+_ESCAPES = re.compile(
+    r"\x1b[\]PX^_].*?(?:\x07|\x1b\\|$)|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?|\x1b[ -/]*[0-~]?"
+    r"|\[\d{1,3}(?:;\d{1,3})*m(?!\])",
+    re.MULTILINE,
+)
+"""Terminal escape sequences, also colour codes that have lost their escape character: `[31m`."""
+_SPELT_OUT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "æ": "ae", "ø": "oe", "œ": "oe"})
+_COMMON_TEXT = """
+    a about above after again all also although always an and another any answer are around as ask asked at
+    back be because been before being below best better between both but by call can come could create did do
+    does doing done down during each either else enough even every everything few find first following for
+    from further gave get give given gives go good great had has have having he help her here him his how
+    however if in instead into is it its itself just keep know last least less let like list long look made
+    make makes many may me might more most much must my need needs never new next no nor not nothing now of
+    off on once one only or other our out over own part people please point produce put rather rehearsal reply
+    request say sentence sentences she should show since so some something still such take than that the
+    their them then there these they thing things this those three through to too topic two under until up
+    upon us use used using very want was way we well were what when where whether which while who whole whom
+    whose why will with within without word words work would write writes writing yes yet you your yours
+    belongs model needs place real stands table written
+    aber als auch auf aus bei beim bitte das dass dem den der des die diese dieser ein eine einem einen einer
+    eines für gerne haben ich ihr ihre ist kann keine können man mein mir mit nach nicht noch nur oder ohne
+    schreibe sein sich sie sind soll und uns unser unsere vom von was welche wenn werden wer wie wir wird zum
+    zur über
+"""
+_COMMON = frozenset(_COMMON_TEXT.split())
+"""Words of English and German that say nothing about what a request is about."""
+
+
+def keywords(prompt: str, limit: int = 12) -> list[str]:
+    """Return the content words of a prompt in order of appearance; never empty. A section that is labelled
+    as the request or topic comes first, because templates have many words of their own."""
+    text = without_codes(prompt[:_LOOKED_AT])
+    section = _subject(text)
+    words = _content_words(section)
+    if len(words) < 3:
+        words += [word for word in _content_words(text) if word.lower() not in {w.lower() for w in words}]
+    return words[:limit] or ["request", "answer"]
+
+
+def without_codes(text: str) -> str:
+    """Remove terminal escape sequences."""
+    return _ESCAPES.sub("", text)
+
+
+def slug(text: str, most: int) -> str:
+    """Return a name of ASCII letters, digits and hyphens: as many whole words as fit, or an empty string."""
+    spelt = unicodedata.normalize("NFC", text.lower()).translate(_SPELT_OUT)
+    plain = "".join(char for char in unicodedata.normalize("NFKD", spelt) if not unicodedata.combining(char))
+    words = re.findall(r"[a-z0-9]+", plain)
+    while len(words) > 1 and len("-".join(words)) > most:
+        words.pop()
+    return "-".join(words)[:most]
+
+
+def pick(options: Sequence[T], *seed: object) -> T:
+    """One of the options, always the same for the same seed."""
+    return options[number(*seed) % len(options)]
+
+
+def number(*seed: object) -> int:
+    """A large number that depends on nothing but the seed."""
+    text = "\x1f".join(str(part) for part in seed)
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).digest(), "big")
+
+
+def _subject(text: str) -> str:
+    label = _SUBJECT.search(text)
+    if label is None:
+        return text
+    heading = _NEXT_HEADING.search(text, label.end())
+    section = text[label.end() : heading.start() if heading else len(text)]
+    return section if section.strip() else text
+
+
+def _content_words(text: str) -> list[str]:
+    """The words of a text without the common ones; those that occur most, in order of appearance."""
+    words = [word[:_LONGEST_WORD] for word in _WORD.findall(text)]
+    telling = [word for word in words if len(word) > 2 and word.lower() not in _COMMON]
+    counts = Counter(word.lower() for word in telling)
+    chosen = {word for word, _ in counts.most_common(24)}
+    return list({word.lower(): word for word in reversed(telling) if word.lower() in chosen}.values())[::-1]
+
 
 LABEL = "[rehearsal]"
 """Starts every text that the rehearsal model makes up."""
@@ -24,8 +121,10 @@ Choose = Callable[[int], int]
 _TRIES = 24
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ -_.,:/@+"
 _CATEGORIES: dict[str, Callable[[str], bool]] = {
-    "DIGIT": str.isdigit, "WORD": lambda char: char.isalnum() or char == "_", "SPACE": str.isspace,
-}  # fmt: skip
+    "DIGIT": str.isdigit,
+    "WORD": lambda char: char.isalnum() or char == "_",
+    "SPACE": str.isspace,
+}
 _IDENTIFIER = re.compile(r"(^|_)(id|ids|key|slug|ref|file|path|filename|branch|code)$", re.IGNORECASE)
 _MOMENT = re.compile(r"(^|_)(at|date|time|datetime|timestamp|when|deadline)$", re.IGNORECASE)
 
@@ -159,17 +258,17 @@ def _members(kind: str, value: Any) -> list[str]:
     """Return the characters that a class such as `[a-z_]`, `[^/]` or `.` allows."""
     if kind != "IN":
         return [char for char in _ALPHABET if kind == "ANY" or ord(char) != value]
-    found: list[str] = []
+    names: list[str] = []
     for name, inner in value:
         if str(name) == "LITERAL":
-            found.append(chr(inner))
+            names.append(chr(inner))
         elif str(name) == "RANGE":
-            found += [chr(code) for code in range(inner[0], min(inner[1], inner[0] + 127) + 1)]
+            names += [chr(code) for code in range(inner[0], min(inner[1], inner[0] + 127) + 1)]
         elif str(name) == "CATEGORY":
             category = str(inner).removeprefix("CATEGORY_")
             belongs = _CATEGORIES[category.removeprefix("NOT_")]
-            found += [char for char in _ALPHABET if belongs(char) != category.startswith("NOT_")]
-    return [char for char in _ALPHABET if char not in found] if str(value[0][0]) == "NEGATE" else found
+            names += [char for char in _ALPHABET if belongs(char) != category.startswith("NOT_")]
+    return [char for char in _ALPHABET if char not in names] if str(value[0][0]) == "NEGATE" else names
 
 
 # ── formats ──────────────────────────────────────────────────────────────────────────────────────
@@ -201,15 +300,30 @@ _FORMATS: dict[str, Callable[[Words, Place], str]] = {
     **{
         name: _template(text)
         for name, text in {
-            "date-time": "2024-05-{n:02}T10:30:00Z", "date": "2024-05-{n:02}", "time": "10:{n:02}:00Z",
-            "duration": "PT{n}M", "decimal": "{n}.5", "email": "{word}@example.com",
-            "idn-email": "{word}@example.com", "name-email": "Rehearsal <{word}@example.com>",
-            "uri": "https://example.com/{word}", "uri-reference": "/{word}", "hostname": "example.com",
-            "ipv4": "192.0.2.{n}", "ipv6": "2001:db8::{n}", "ipv4network": "192.0.2.0/24",
-            "ipv6network": "2001:db8::/32", "ipv4interface": "192.0.2.7/24", "regex": ".*",
-            "ipv6interface": "2001:db8::7/32", "ipvanyaddress": "192.0.2.7", "path": "{word}.md",
-            "ipvanynetwork": "192.0.2.0/24", "ipvanyinterface": "192.0.2.7/24", "json-string": "{{}}",
+            "date-time": "2024-05-{n:02}T10:30:00Z",
+            "date": "2024-05-{n:02}",
+            "time": "10:{n:02}:00Z",
+            "duration": "PT{n}M",
+            "decimal": "{n}.5",
+            "email": "{word}@example.com",
+            "idn-email": "{word}@example.com",
+            "name-email": "Rehearsal <{word}@example.com>",
+            "uri": "https://example.com/{word}",
+            "uri-reference": "/{word}",
+            "hostname": "example.com",
+            "ipv4": "192.0.2.{n}",
+            "ipv6": "2001:db8::{n}",
+            "ipv4network": "192.0.2.0/24",
+            "ipv6network": "2001:db8::/32",
+            "ipv4interface": "192.0.2.7/24",
+            "regex": ".*",
+            "ipv6interface": "2001:db8::7/32",
+            "ipvanyaddress": "192.0.2.7",
+            "path": "{word}.md",
+            "ipvanynetwork": "192.0.2.0/24",
+            "ipvanyinterface": "192.0.2.7/24",
+            "json-string": "{{}}",
             "application/json": "{{}}",
         }.items()
     },
-}  # fmt: skip
+}

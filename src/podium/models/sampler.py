@@ -39,18 +39,18 @@ class _Sampler:
 
     def make(self, schema: Schema | bool, place: Place, depth: int) -> Any:
         self._size += 1
-        found = self._resolved({} if isinstance(schema, bool) else schema)
+        resolved = self._resolved({} if isinstance(schema, bool) else schema)
         if depth > _DEEPEST or self._size > _LARGEST:
             return None
-        if "const" in found:
-            return found["const"]
-        if "enum" in found:
-            options = [option for option in found["enum"] if option is not None] or [None]
+        if "const" in resolved:
+            return resolved["const"]
+        if "enum" in resolved:
+            options = [option for option in resolved["enum"] if option is not None] or [None]
             return options[self._words.choose(len(options), place)]
-        alternatives = found.get("anyOf") or found.get("oneOf")
+        alternatives = resolved.get("anyOf") or resolved.get("oneOf")
         if alternatives:
             return self.make(self._alternative(alternatives, place, depth), place, depth)
-        return self._typed(found, place, depth)
+        return self._typed(resolved, place, depth)
 
     def _typed(self, schema: Schema, place: Place, depth: int) -> Any:
         match _type_of(schema):
@@ -109,9 +109,9 @@ class _Sampler:
         return words[index] if index < len(words) else f"{words[index % len(words)]}-{index}"
 
     def _tags(self, schema: Schema) -> bool:
-        """Whether a field tells alternatives apart: it is written even where it has a default."""
-        found = self._resolved(schema)
-        return "const" in found or len(found.get("enum", ())) == 1
+        """Return whether a field tells alternatives apart: it is written even where it has a default."""
+        resolved = self._resolved(schema)
+        return "const" in resolved or len(resolved.get("enum", ())) == 1
 
     def _array(self, schema: Schema, place: Place, depth: int) -> list[Any]:
         prefix: list[Schema] = schema.get("prefixItems", [])
@@ -136,16 +136,16 @@ class _Sampler:
 
     def _resolved(self, schema: Schema) -> Schema:
         """The schema with its references followed and merged; what stands beside a reference wins."""
-        found: dict[str, Any] = dict(schema)
+        resolved: dict[str, Any] = dict(schema)
         for _ in range(_DEEPEST):
-            parts: list[Schema] = list(found.pop("allOf", ()))
-            if "$ref" in found:
-                parts.append(self._target(found.pop("$ref")))
+            parts: list[Schema] = list(resolved.pop("allOf", ()))
+            if "$ref" in resolved:
+                parts.append(self._target(resolved.pop("$ref")))
             if not parts:
                 break
             for part in parts:
-                found = {**part, **found}
-        return found
+                resolved = {**part, **resolved}
+        return resolved
 
     def _target(self, reference: str) -> Schema:
         node: Any = self._root

@@ -12,10 +12,12 @@ from podium.engine.codec import encode
 from podium.engine.events import NOTHING, Charge, ChargedData, Event, RunAnswered, RunWaiting
 from podium.engine.state import RunState, StepState
 from podium.models.events import ModelAttempted
+from podium.report.messages import ShownConversation
 from podium.report.presentation import GENERIC, Presentation, Section
+from podium.report.turns import ToolUse, decision_words, question_about, step_call, tools_of
 from podium.report.words import cut_note, cut_steps, model_name, money, one_line
 
-NOBODY = "steps"
+NO_AGENT = "steps"
 """Name for spending outside of agents: a workflow's own steps."""
 
 
@@ -40,17 +42,18 @@ def costs_of(events: Iterable[Event], state: RunState) -> list[Cost]:
         about = step.about if step else {}
         # A call that was cut off names no model. Use the one that the step was to ask.
         named = data.model if isinstance(data, ModelAttempted) else str(about.get("model", ""))
-        pair = (one_line(str(about.get("agent", ""))) or NOBODY, one_line(model_name(named)))
+        tool = f"tool {about['tool']}" if "tool" in about else ""
+        pair = (one_line(str(about.get("agent", "")) or tool) or NO_AGENT, one_line(model_name(named)))
         spent[pair] = spent.get(pair, NOTHING) + data.charge
     return [Cost(agent, model, usage) for (agent, model), usage in spent.items()]
 
 
 def summed(pairs: Iterable[tuple[str, Charge]]) -> dict[str, Charge]:
     """Sum the charges by name."""
-    found: dict[str, Charge] = {}
+    sums: dict[str, Charge] = {}
     for name, usage in pairs:
-        found[name] = found.get(name, NOTHING) + usage
-    return found
+        sums[name] = sums.get(name, NOTHING) + usage
+    return sums
 
 
 def price_word(usage: Charge) -> str:
@@ -80,6 +83,8 @@ class StepFacts(msgspec.Struct, frozen=True):
     edited: bool
     cut: bool
     """True if the result ends where a model's reply was cut off."""
+    call: str = ""
+    """A tool call on one line."""
 
 
 class Answered(msgspec.Struct, frozen=True):
@@ -126,6 +131,8 @@ class ReportData(msgspec.Struct, kw_only=True):
     by_model: dict[str, Charge] = {}
     costs: list[Cost] = []
     """Costs by agent and model."""
+    tools: list[ToolUse] = []
+    conversations: Sequence[ShownConversation] = ()
     answers: list[Answered] = []
     open_questions: list[str] = []
     artifacts: list[dict[str, Any]] = []
@@ -134,10 +141,16 @@ class ReportData(msgspec.Struct, kw_only=True):
 
 
 def facts_of(
-    events: Sequence[Event], *, output: Any = None, status: str = "", shown: Presentation = GENERIC
+    events: Sequence[Event],
+    *,
+    output: Any = None,
+    status: str = "",
+    shown: Presentation = GENERIC,
+    conversations: Sequence[ShownConversation] = (),
 ) -> ReportData:
     """Fold a log into report data. `output` is given if it is too large for the log, `status` if the store
-    knows better (a run whose driver died is paused). All events have been applied to `shown`."""
+    knows better (a run whose driver died is paused), `conversations` because they may be stored beside the
+    log. All events have been applied to `shown`."""
     state = RunState.of(events)
     output = state.output if output is None else output
     costs = costs_of(events, state)
@@ -146,7 +159,7 @@ def facts_of(
     return ReportData(
         run_id=state.run_id,
         workflow=state.workflow.rpartition("/")[2],
-        request=_text(state.request),
+        request=as_text(state.request),
         status=status or state.status,
         stop_reason=state.stop_reason,
         created=state.created,
@@ -171,8 +184,10 @@ def facts_of(
         by_agent=summed((cost.agent, cost.usage) for cost in costs),
         by_model=models,
         costs=costs,
-        answers=_answers(events),
-        open_questions=[asked.question for asked in state.questions.values()],
+        tools=tools_of(events),
+        conversations=conversations,
+        answers=_answers(events, messages=shown.answers_are_messages),
+        open_questions=[question.question for question in state.questions.values()],
         artifacts=_artifacts(state, shown.leading(output)),
         forked_from=state.forked_from.source if state.forked_from else "",
         resumes=state.resumes,
@@ -185,7 +200,7 @@ def _artifacts(state: RunState, leading: list[str]) -> list[dict[str, Any]]:
         {"id": made.id, "name": made.name, "path": path, "media_type": made.media_type, "bytes": made.bytes}
         for path, made in state.artifacts.items()
     ]
-    return sorted(made, key=lambda one: one["id"] not in leading)
+    return sorted(made, key=lambda artifact: artifact["id"] not in leading)
 
 
 def _models(spent: dict[str, Charge], state: RunState) -> list[str]:
@@ -193,7 +208,7 @@ def _models(spent: dict[str, Charge], state: RunState) -> list[str]:
     return list(dict.fromkeys(map(model_name, spent or state.config.get("models", ()))))
 
 
-def _text(value: Any) -> str:
+def as_text(value: Any) -> str:
     return value if isinstance(value, str) else encode(value).decode()
 
 
@@ -217,25 +232,30 @@ def _step(step: StepState, began: datetime | None, alive: bool) -> StepFacts:
         inherited=step.inherited,
         edited=step.edited,
         cut=step.cut,
+        call=step_call(step),
     )
 
 
-def _answers(events: Sequence[Event]) -> list[Answered]:
-    asked: dict[str, str] = {}
-    found: list[Answered] = []
+def _answers(events: Sequence[Event], *, messages: bool) -> list[Answered]:
+    """Return the questions with their answers; those that are `messages` are in the conversation."""
+    questions: dict[str, str] = {}
+    answers: list[Answered] = []
     for event in events:
         if isinstance(event.data, RunWaiting):
-            asked[event.path] = event.data.question
+            questions[event.path] = event.data.question
         elif isinstance(event.data, RunAnswered):
-            answer = _text(event.data.answer)
-            found.append(Answered(event.path, asked.get(event.path, ""), answer, event.data.by))
-    return found
+            kind, _ = question_about(event.path)
+            if messages and not kind:
+                continue
+            answer = decision_words(kind, event.data.answer) if kind else as_text(event.data.answer)
+            answers.append(Answered(event.path, questions.get(event.path, ""), answer, event.data.by))
+    return answers
 
 
 def to_json(facts: ReportData, sections: Sequence[Section]) -> bytes:
     """Return the report as one JSON object. The workflow's own sections are under their names."""
-    told = msgspec.structs.asdict(facts)
-    told |= {
+    report = msgspec.structs.asdict(facts)
+    report |= {
         "stop_reason": facts.stop_reason or None,
         "usage": facts.usage.to_dict(),
         "saved": facts.saved.to_dict(),
@@ -246,9 +266,14 @@ def to_json(facts: ReportData, sections: Sequence[Section]) -> bytes:
             {"agent": cost.agent, "model": cost.model or None, "usage": cost.usage.to_dict()}
             for cost in facts.costs
         ],
-        "sections": {one.name: one.data for one in sections},
+        "tools": [_tool_as_data(use) for use in facts.tools],
+        "sections": {section.name: section.data for section in sections},
     }
-    return msgspec.json.format(encode(told), indent=2) + b"\n"
+    return msgspec.json.format(encode(report), indent=2) + b"\n"
+
+
+def _tool_as_data(use: ToolUse) -> dict[str, Any]:
+    return msgspec.structs.asdict(use) | {"usage": use.usage.to_dict(), "seconds": round(use.seconds, 3)}
 
 
 def _step_as_data(step: StepFacts) -> dict[str, Any]:

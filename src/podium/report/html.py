@@ -17,6 +17,7 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
 
 from podium.report.data import ReportData, StepFacts, price_word
+from podium.report.messages import ShownConversation, notes_of
 from podium.report.presentation import Section
 from podium.report.words import (
     SCORES_MADE_UP,
@@ -35,10 +36,48 @@ from podium.report.words import (
 )
 
 _TAGS = {
-    "a", "abbr", "b", "blockquote", "br", "caption", "code", "dd", "del", "details", "div", "dl", "dt", "em",
-    "h1", "h2", "h3", "h4", "h5", "h6", "hr", "i", "kbd", "li", "ol", "p", "pre", "s", "span", "strong",
-    "sub", "summary", "sup", "table", "tbody", "td", "th", "thead", "tr", "u", "ul",
-}  # fmt: skip
+    "a",
+    "abbr",
+    "b",
+    "blockquote",
+    "br",
+    "caption",
+    "code",
+    "dd",
+    "del",
+    "details",
+    "div",
+    "dl",
+    "dt",
+    "em",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+    "hr",
+    "i",
+    "kbd",
+    "li",
+    "ol",
+    "p",
+    "pre",
+    "s",
+    "span",
+    "strong",
+    "sub",
+    "summary",
+    "sup",
+    "table",
+    "tbody",
+    "td",
+    "th",
+    "thead",
+    "tr",
+    "u",
+    "ul",
+}
 _ATTRIBUTES = {"a": {"href", "title"}, "td": {"align"}, "th": {"align"}, "ol": {"start"}}
 
 
@@ -66,8 +105,10 @@ def prose(text: str, *extensions: Callable[[MarkdownIt], None]) -> Markup:
 
 _KEPT_TAGS = (_TAGS - {"h1"}) | {"cite", "mark", "section"}
 _KEPT_ATTRIBUTES = {
-    **_ATTRIBUTES, "*": {"class", "id", "aria-label", "tabindex"}, "span": {"aria-hidden"},
-}  # fmt: skip
+    **_ATTRIBUTES,
+    "*": {"class", "id", "aria-label", "tabindex"},
+    "span": {"aria-hidden"},
+}
 _NAME = re.compile(r"[a-z]{1,20}-?\d{0,6}")
 
 
@@ -110,10 +151,20 @@ def templates_of(package: str) -> Environment:
         lstrip_blocks=True,
     )
     filters: dict[str, Any] = {
-        "money": money, "duration": duration, "size": size, "amount": amount, "count": count,
-        "safe_text": safe, "one_line": one_line, "foldable": foldable, "price_word": price_word,
-        "prose": prose, "kept_html": kept_html, "ceilings": ceilings, "scored": scored,
-    }  # fmt: skip
+        "money": money,
+        "duration": duration,
+        "size": size,
+        "amount": amount,
+        "count": count,
+        "safe_text": safe,
+        "one_line": one_line,
+        "foldable": foldable,
+        "price_word": price_word,
+        "prose": prose,
+        "kept_html": kept_html,
+        "ceilings": ceilings,
+        "scored": scored,
+    }
     environment.filters.update(filters)
     return environment
 
@@ -130,13 +181,25 @@ MOST_STEPS = 300
 MOST_ARTIFACTS = 40
 """Maximum number of table rows. A run may have thousands, and the page has to open."""
 
+MOST_MESSAGES = 200
+LONGEST_MESSAGE = 10_000
+"""Messages of a conversation, and characters of one; the JSON report contains everything."""
+
 LONGEST_REQUEST = 10_000
 """Characters of the request that the footer repeats; some requests are whole books."""
 
 SIGNS = {
-    "completed": "✓", "partial": "◐", "failed": "✗", "waiting": "?", "paused": "■", "cancelled": "■",
-    "running": "●", "queued": "○", "interrupted": "■", "stale": "↻",
-}  # fmt: skip
+    "completed": "✓",
+    "partial": "◐",
+    "failed": "✗",
+    "waiting": "?",
+    "paused": "■",
+    "cancelled": "■",
+    "running": "●",
+    "queued": "○",
+    "interrupted": "■",
+    "stale": "↻",
+}
 
 
 def to_html(facts: ReportData, sections: Sequence[Section] = (), answer: Section | None = None) -> str:
@@ -163,7 +226,34 @@ def to_html(facts: ReportData, sections: Sequence[Section] = (), answer: Section
         costs=any(step.usage.usd for step in facts.steps),
         retries=any(step.retries for step in facts.steps),
         signs=SIGNS,
+        talks=[(talk.title, _messages(talk)) for talk in facts.conversations],
     )
+
+
+def _messages(talk: ShownConversation) -> list[dict[str, Any]]:
+    """Return the last messages of a conversation for the page."""
+    return [
+        {
+            "who": message.who,
+            "role": message.role,
+            "answer": prose(shorten(message.text, LONGEST_MESSAGE)) if message.final else None,
+            "text": shorten(safe(message.text), LONGEST_MESSAGE),
+            "files": message.files,
+            "cost": message.cost_usd,
+            "calls": [
+                {
+                    "words": call.words,
+                    "state": call.state,
+                    "notes": notes_of(call)[1:],
+                    "arguments": shorten(safe(pretty(call.arguments)), LONGEST_MESSAGE),
+                    "result": shorten(safe(call.result), LONGEST_MESSAGE),
+                    "id": call.call_id,
+                }
+                for call in message.calls
+            ],
+        }
+        for message in talk.messages[-MOST_MESSAGES:]
+    ]
 
 
 def made_up_note(made_up: bool) -> Markup:

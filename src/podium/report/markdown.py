@@ -7,7 +7,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from podium.report.data import Cost, ReportData, StepFacts, price_word
+from podium.report.messages import ShownConversation, notes_of
 from podium.report.presentation import Section
+from podium.report.turns import ToolUse
 from podium.report.words import (
     MARKUP,
     SCORES_MADE_UP,
@@ -19,6 +21,7 @@ from podium.report.words import (
     pretty,
     safe,
     scored,
+    shorten,
     size,
     unknown_calls,
     without_title,
@@ -26,6 +29,10 @@ from podium.report.words import (
 
 MOST_ROWS = 200
 """Maximum number of table rows in Markdown; the JSON report contains all."""
+
+MOST_MESSAGES = 200
+"""Messages of a conversation that a report shows, the last ones; the JSON report contains all."""
+LONGEST_MESSAGE = 4_000
 
 REHEARSAL = "Rehearsal: the answers were made up offline; this is not a model's work."
 RECORD = "How it came about"
@@ -56,10 +63,13 @@ def to_markdown(facts: ReportData, sections: Sequence[Section] = ()) -> str:
     parts += [_section(section, facts.rehearsal) for section in sections]
     parts += _bullets("Asked of a person", [f"{a.question} → {a.answer}" for a in facts.answers])
     parts += _bullets("Artifacts", _artifacts(facts))
+    parts += [_conversation(talk) for talk in facts.conversations]
     if facts.steps:
         parts.append("## Steps\n\n" + _table(facts.steps))
     if facts.costs:
         parts.append("## What it cost\n\n" + _costs(facts.costs))
+    if facts.tools:
+        parts.append("## Tools\n\n" + _tools(facts.tools))
     parts.append("---\n\n" + footer(facts))
     return "\n\n".join(parts) + "\n"
 
@@ -88,7 +98,7 @@ def below_title(text: str) -> str:
 
 def footer(facts: ReportData) -> str:
     """Return a summary of the run on one line."""
-    told = [
+    parts = [
         f"{facts.workflow}, run {facts.run_id}",
         f"model {', '.join(facts.models)}" if facts.models else "",
         count(facts.usage.calls, "call"),
@@ -101,7 +111,7 @@ def footer(facts: ReportData) -> str:
         count(len(facts.warnings), "warning"),
         f"forked from {facts.forked_from}" if facts.forked_from else "",
     ]
-    return " · ".join(part for part in told if part)
+    return " · ".join(part for part in parts if part)
 
 
 def saved(facts: ReportData) -> str:
@@ -120,12 +130,12 @@ def _artifacts(facts: ReportData) -> list[str]:
     """Return each artifact with its name and size; names that occur more than once get their path. Beyond
     `MOST_ROWS` they are only counted."""
     names = Counter(made["name"] for made in facts.artifacts)
-    told = [
+    names_shown = [
         f"{made['name']}{_place(made['path']) if names[made['name']] > 1 else ''} ({size(made['bytes'])})"
         for made in facts.artifacts[:MOST_ROWS]
     ]
-    rest = len(facts.artifacts) - len(told)
-    return [*told, f"and {rest} more"] if rest else told
+    rest = len(facts.artifacts) - len(names_shown)
+    return [*names_shown, f"and {rest} more"] if rest else names_shown
 
 
 def _place(path: str) -> str:
@@ -138,7 +148,7 @@ def _table(steps: list[StepFacts]) -> str:
     for step in steps[:MOST_ROWS]:
         took = "" if step.duration_s is None else duration(step.duration_s)
         cost = money(step.usage.usd) if step.usage.usd else "cached" if step.saved.calls else ""
-        cells = (step.path, step.agent, step.status, took, cost, str(step.retries or ""))
+        cells = (step.path, step.agent or step.call, step.status, took, cost, str(step.retries or ""))
         rows.append("| " + " | ".join(cell(text, 120) for text in cells) + " |")
     if len(steps) > MOST_ROWS:
         rows.append(f"\n… {count(len(steps) - MOST_ROWS, 'more step')}.")
@@ -152,6 +162,36 @@ def _costs(costs: list[Cost]) -> str:
         figures = (str(used.calls), amount(used.input_tokens), amount(used.output_tokens), price_word(used))
         rows.append("| " + " | ".join(cell(text, 120) for text in (cost.agent, cost.model, *figures)) + " |")
     return "\n".join(rows)
+
+
+def _tools(tools: list[ToolUse]) -> str:
+    rows = ["| tool | calls | failed | time | cost |", "|---|--:|--:|--:|--:|"]
+    for use in tools:
+        cost = money(use.usage.usd) if use.usage.usd else ""
+        cells = (use.tool, str(use.calls), str(use.failed or ""), duration(use.seconds), cost)
+        rows.append("| " + " | ".join(cell(text, 120) for text in cells) + " |")
+    return "\n".join(rows)
+
+
+def _conversation(talk: ShownConversation) -> str:
+    """Return the messages of a conversation, as quotes without markup: models and tools wrote them."""
+    parts = [f"## Conversation: {cell(talk.title, 200)}"]
+    for message in talk.messages[-MOST_MESSAGES:]:
+        parts.append(f"**{cell(message.who, 200)}**")
+        parts += [_quoted(message.text)] if message.text else []
+        parts += [f"- attached {cell(part.name, 200)} ({size(part.size)})" for part in message.files]
+        for call in message.calls:
+            notes = " · ".join(notes_of(call))
+            parts.append(f"- {cell(call.words, 400)} {cell(notes, 400)}".rstrip())
+            parts += [_quoted(call.result, "  ")] if call.result else []
+    if len(talk.messages) > MOST_MESSAGES:
+        parts.insert(1, f"… {count(len(talk.messages) - MOST_MESSAGES, 'earlier message')}.")
+    return "\n\n".join(parts)
+
+
+def _quoted(text: str, indent: str = "") -> str:
+    shown = shorten(safe(text), LONGEST_MESSAGE)
+    return "\n".join(f"{indent}> {cell(line, LONGEST_MESSAGE)}  " for line in shown.splitlines())
 
 
 def cell(text: str, width: int) -> str:

@@ -12,13 +12,14 @@ default, and with the defaults a run looks like any other.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Literal
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 import msgspec
 
-from podium.engine.events import Event
-from podium.engine.state import RunState
+from podium.engine.events import ArtifactCreated, Event, EventData, RunResumed, RunWarned
+from podium.engine.state import Fold, RunState
+from podium.report.turns import is_tool_call
 
 Weight = Literal["trace", "routine", "result", "warning", "failure", "attention"]
 """Importance of a line. `trace` is left out of the live view; `attention` needs a person."""
@@ -34,6 +35,9 @@ class Line(msgspec.Struct, frozen=True):
     mark: str = "·"
     indent: int = 0
     """Nesting level below the run, for workflows that have levels."""
+    score_in: Literal["", "what", "notes"] = ""
+    """The part that shows a score or verdict of a model: the text, or the first note. In a rehearsal it is
+    marked as made up."""
 
 
 LineFunction = Callable[[Event, RunState], Line | None]
@@ -45,11 +49,33 @@ LINES: dict[str, LineFunction] = {}
 def line_for(*types: str) -> Callable[[LineFunction], LineFunction]:
     """Register the line function of these event types."""
 
-    def register(teller: LineFunction) -> LineFunction:
-        LINES.update(dict.fromkeys(types, teller))
-        return teller
+    def register(function: LineFunction) -> LineFunction:
+        LINES.update(dict.fromkeys(types, function))
+        return function
 
     return register
+
+
+class View(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Base of the parts of a view (see `podium.report.view`). Fields with a default are left out while they
+    have it, and no field is ever null."""
+
+
+class Detail(View, frozen=True, kw_only=True, tag_field="kind"):
+    """Base of a workflow's own part of a view."""
+
+
+class ViewGrade(View, frozen=True, kw_only=True):
+    """A grade, a check or a test run of a piece of work."""
+
+    what: str
+    passed: bool
+    decision: str
+    feedback: list[str]
+    score: float | msgspec.UnsetType = msgspec.UNSET
+    threshold: float | msgspec.UnsetType = msgspec.UNSET
+    text: str = ""
+    """Score and threshold as they are shown: `82 (needs 80)`."""
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,6 +115,21 @@ class Presentation:
         """Return whether the event's line is left out of the live view because other lines say the same."""
         return False
 
+    answers_are_messages: ClassVar[bool] = False
+    """A person's answers are messages of a conversation, which shows them."""
+
+    detail_type: ClassVar[type[Detail] | None] = None
+    """Class of `detail`, for the description of the HTTP API."""
+
+    def detail(self, *, alive: bool) -> Detail | None:
+        """Return the workflow's own part of the view. `alive` is False if the log says that the run has
+        stopped. Parts that did not change since the last call should be the same objects."""
+        return None
+
+    def grade(self, event: Event) -> ViewGrade | None:
+        """Return what an event says about the work in its branch, or None."""
+        return None
+
     def drawing(self, most: int, *, alive: bool) -> list[Line]:
         """Return a drawing of the run in at most `most` lines, for the footer of the live view and for
         `show`. `alive` is False if no process drives the run. Empty: there is only the footer."""
@@ -120,6 +161,63 @@ class Presentation:
     def sections(self, *, alive: bool) -> list[Section]:
         """Return the workflow's own sections of the report."""
         return []
+
+
+State = TypeVar("State", bound=Fold)
+
+
+class WorkflowPresentation(Presentation, Generic[State]):
+    """Presentation of a workflow with one fold and a table of line functions."""
+
+    lines: ClassVar[Mapping[type[EventData], Callable[[Any, Any], Line | None]]] = {}
+    """Line functions of the workflow's events; each gets the data and the fold."""
+    own_events: ClassVar[type[EventData]]
+    """Base class of the workflow's events. Those without a line are left out of the live view."""
+    hidden: ClassVar[frozenset[str]] = frozenset({"step.completed", "step.failed", "artifact.created"})
+    """Event types that the workflow's own lines already show."""
+    one_exhausted: ClassVar[bool] = False
+    """Only the first exhausted budget is shown: every branch hits the same limit."""
+    leading_files: ClassVar[tuple[str, ...]] = ()
+    """Names of the most important artifacts."""
+
+    def __init__(self, fold: State) -> None:
+        self.fold = fold
+        self.files: dict[str, str] = {}
+        """Ids of the artifacts by name."""
+        self._exhausted = 0
+
+    def apply(self, event: Event) -> None:
+        self.fold.apply(event)
+        if isinstance(event.data, ArtifactCreated):
+            self.files[event.data.name] = event.data.id
+        elif isinstance(event.data, RunResumed):
+            self._exhausted = 0
+        elif event.type == "budget.exhausted":
+            self._exhausted += 1
+
+    def line(self, event: Event, state: RunState) -> Line | None:
+        return self.own_line(event)
+
+    def own_line(self, event: Event) -> Line | None:
+        """Return the line of one of the workflow's own events, or None."""
+        function = self.lines.get(type(event.data))
+        return None if function is None else function(event.data, self.fold)
+
+    def is_hidden(self, event: Event) -> bool:
+        if isinstance(event.data, RunWarned):
+            return self.is_shown(event.data.message)
+        if isinstance(event.data, self.own_events):
+            return self.own_line(event) is None
+        if event.type == "budget.exhausted" and self.one_exhausted:
+            return self._exhausted > 1
+        return event.type in self.hidden and not is_tool_call(event.path)
+
+    def is_shown(self, warning: str) -> bool:
+        """Return whether a line of the workflow's own already shows this warning."""
+        return False
+
+    def leading(self, output: Any) -> list[str]:
+        return [self.files[name] for name in self.leading_files if name in self.files]
 
 
 GENERIC = Presentation()

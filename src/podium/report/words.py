@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, cast
 from urllib.parse import urlsplit
 
 import msgspec
 
+from podium.dimensions import DIMENSIONS
 from podium.engine.codec import encode
 from podium.engine.events import Charge
 from podium.engine.state import RunState
@@ -54,6 +55,27 @@ def one_line(text: str, width: int = 0) -> str:
     """Return `text` as one safe line of at most `width` characters (0: no limit)."""
     flat = _SPACES.sub(" ", safe(text[: width * 8 + 200] if width else text)).strip()
     return shorten(flat, width) if width else flat
+
+
+_MARKS = (
+    (re.compile(r"^ {0,3}(?:```|~~~).*$", re.MULTILINE), ""),
+    (re.compile(r"^[ \t]*(?:(?:#{1,6}|>)[ \t]+)+", re.MULTILINE), ""),
+    (re.compile(r"\A\s*[-*+][ \t]+"), ""),
+    (re.compile(r"^[ \t]*[-*+][ \t]+", re.MULTILINE), "· "),
+    (re.compile(r"!?\[([^\[\]\n]{0,300})\]\([^()\s]{0,2000}\)"), r"\1"),
+    (re.compile(r"(\*\*|__|~~)(?=\S)([^\n]{1,300}?)(?<=\S)\1"), r"\2"),
+    (re.compile(r"(?<![\w*])\*(?=[^\s*])([^*\n]{1,300}?)(?<=\S)\*(?![\w*])"), r"\1"),
+    (re.compile(r"(?<![\w_])_(?=[^\s_])([^_\n]{1,300}?)(?<=\S)_(?![\w_])"), r"\1"),
+    (re.compile(r"(`{1,2})([^`\n]{1,300})\1"), r"\2"),
+)
+"""Markdown marks with what remains of them: fences, headings, lists, links, bold, italics, code."""
+
+
+def without_marks(text: str) -> str:
+    """Return a text without the marks of Markdown, for places that show plain text; list items get a `·`."""
+    for pattern, rest in _MARKS:
+        text = pattern.sub(rest, text)
+    return text
 
 
 def shorten(text: str, width: int) -> str:
@@ -147,14 +169,13 @@ def model_name(name: str) -> str:
 
 def ceilings(budget: Mapping[str, float]) -> str:
     """Return every budget limit that is set: `$2.00, 6 calls, 2h 00m`."""
-    words: dict[str, Callable[[float], str]] = {
-        "usd": money,
-        "calls": lambda value: count(value, "call"),
-        "tokens": lambda value: count(value, "token"),
-        "seconds": duration,
-        "depth": lambda value: count(value, "level"),
-    }  # fmt: skip
-    return ", ".join(words[key](value) for key, value in budget.items() if key in words)
+    return ", ".join(limit_words(kind, value) for kind, value in budget.items() if kind in DIMENSIONS)
+
+
+def limit_words(kind: str, value: float) -> str:
+    """Return an amount of one dimension of a budget: `$2.00`, `6 calls`, `2h 00m`."""
+    unit = DIMENSIONS[kind].unit
+    return count(value, unit) if unit else duration(value) if DIMENSIONS[kind].is_time else money(value)
 
 
 def without_title(text: str, title: str) -> str:
@@ -186,7 +207,7 @@ def document_outline(value: Any) -> str:
 
 def _lines(value: Any) -> list[str]:
     if isinstance(value, Mapping):
-        return [line for key, held in _fields(cast(Mapping[Any, Any], value)) for line in _field(key, held)]
+        return [line for key, part in _fields(cast(Mapping[Any, Any], value)) for line in _field(key, part)]
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return [line for item in cast(Sequence[Any], value) for line in _item(item)]
     return [_plain(value)]
@@ -194,7 +215,7 @@ def _lines(value: Any) -> list[str]:
 
 def _fields(value: Mapping[Any, Any]) -> list[tuple[str, Any]]:
     return [
-        (str(key).replace("_", " "), held) for key, held in value.items() if held not in (None, "", [], {})
+        (str(key).replace("_", " "), part) for key, part in value.items() if part not in (None, "", [], {})
     ]
 
 
@@ -213,8 +234,8 @@ def _item(value: Any) -> list[str]:
     if not fields:
         return []
     (_, name), *others = fields
-    line = " · ".join([_inline(name), *(f"{key} {_inline(held)}" for key, held in others if _flat(held))])
-    nested = [line for key, held in others if not _flat(held) for line in _field(key, held)]
+    line = " · ".join([_inline(name), *(f"{key} {_inline(part)}" for key, part in others if _flat(part))])
+    nested = [line for key, part in others if not _flat(part) for line in _field(key, part)]
     return [f"- {line}", *(INDENT + line for line in nested)]
 
 
@@ -328,8 +349,8 @@ def web_address(url: str) -> str:
     return _UNSAFE.sub(_quoted, url)
 
 
-def _quoted(found: re.Match[str]) -> str:
-    return "".join(f"%{byte:02X}" for byte in found[0].encode("utf-8", "replace"))
+def _quoted(match: re.Match[str]) -> str:
+    return "".join(f"%{byte:02X}" for byte in match[0].encode("utf-8", "replace"))
 
 
 def site_of(url: str) -> str:
@@ -342,6 +363,11 @@ def site_of(url: str) -> str:
 
 
 SCORES_MADE_UP = "Made up in a rehearsal: the scores, grades and verdicts in this part."
+
+
+def needs(score: str, threshold: str) -> str:
+    """Return a score with the least that passes: `88 (needs 80)`."""
+    return f"{score} (needs {threshold})"
 
 
 def scored(text: str, rehearsal: bool) -> str:

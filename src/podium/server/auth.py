@@ -270,10 +270,10 @@ def _own_folder(folder: Path) -> Generator[int]:
     folder.mkdir(mode=stat.S_IRWXU, parents=True, exist_ok=True)
     place = os.open(folder, _READ | os.O_DIRECTORY)
     try:
-        found = os.fstat(place)
-        if found.st_uid != os.geteuid():
-            raise PermissionError(f"{folder} is somebody else's")
-        if found.st_mode & _OTHERS:
+        status = os.fstat(place)
+        if status.st_uid != os.geteuid():
+            raise PermissionError(f"{folder} belongs to another user")
+        if status.st_mode & _OTHERS:
             os.fchmod(place, stat.S_IRWXU)
         fcntl.flock(place, fcntl.LOCK_EX)
         yield place
@@ -289,9 +289,9 @@ def _kept(place: int, name: str) -> str:
     except OSError:  # missing, a symbolic link, or not readable
         return ""
     with os.fdopen(file, "rb") as opened:
-        found = os.fstat(file)
-        private = found.st_uid == os.geteuid() and not found.st_mode & _OTHERS and found.st_nlink == 1
-        if not (stat.S_ISREG(found.st_mode) and private) or time.time() - found.st_mtime > LONGEST_S:
+        status = os.fstat(file)
+        private = status.st_uid == os.geteuid() and not status.st_mode & _OTHERS and status.st_nlink == 1
+        if not (stat.S_ISREG(status.st_mode) and private) or time.time() - status.st_mtime > LONGEST_S:
             return ""
         text = opened.read(100).decode("ascii", "replace")
     return text if _SECRET.fullmatch(text) else ""
@@ -323,20 +323,20 @@ class WrongKey(msgspec.Struct, frozen=True):
 class KeyCheck:
     """Finds the caller who owns a key, and counts wrong keys per client network."""
 
-    def __init__(self, door: Authenticator) -> None:
-        self._door = door
+    def __init__(self, authenticator: Authenticator) -> None:
+        self._authenticator = authenticator
         self._rates = Rates()
 
     async def check(self, key: str, client: str) -> Caller | WrongKey:
         """Return the caller who owns the key, or `WrongKey`. `client` is the address that the request came
         from."""
-        if len(key) <= LONGEST_KEY and (caller := self._door.remembered(key)):
+        if len(key) <= LONGEST_KEY and (caller := self._authenticator.remembered(key)):
             return caller
         network = client_network(client)
         wait = self._rates.take(network, TRIES, TRIES)
         if wait:
             return WrongKey(math.ceil(wait))
-        caller = await self._door.by_key(key) if len(key) <= LONGEST_KEY else None
+        caller = await self._authenticator.by_key(key) if len(key) <= LONGEST_KEY else None
         if caller is None:
             return WrongKey()
         self._rates.give_back(network, TRIES)
@@ -387,7 +387,7 @@ def wrong_key_text(wrong: WrongKey) -> tuple[int, str, str]:
     return (
         401,
         "That key is not valid.",
-        "Check that you copied all of it, or ask whoever runs this server for a new one.",
+        "Check that you copied all of it, or ask the operator of this server for a new one.",
     )
 
 

@@ -59,7 +59,7 @@ def check_operator(caller: Caller, what: str) -> None:
     """Raise `RefusedError` (403) for users of a shared server: only its operator may use this."""
     if caller.user is not None:
         raise RefusedError(
-            403, f"On a shared server, {what} cannot be used here.", hint="Ask whoever runs this server."
+            403, f"On a shared server, {what} cannot be used here.", hint="Ask the operator of this server."
         )
 
 
@@ -70,27 +70,27 @@ def check_workflow(caller: Caller, name: str) -> None:
         )
 
 
-async def check_models(hall: ServerState, caller: Caller, *names: str | None) -> None:
+async def check_models(state: ServerState, caller: Caller, *names: str | None) -> None:
     """Refuse models that users of a shared server may not use: Python code, custom base URLs (`@`), and
     replays of other users' runs."""
     for name in names:
         if caller.user is None or not name:
             continue
         if name.startswith("replay:"):
-            await hall.run_for(caller, name.removeprefix("replay:"))
+            await state.run_for(caller, name.removeprefix("replay:"))
         elif name.startswith("python:") or "@" in name:
             raise RefusedError(
-                403, f"The model {name} cannot be used here.", hint="Ask whoever runs this server."
+                403, f"The model {name} cannot be used here.", hint="Ask the operator of this server."
             )
 
 
-def may_use(hall: ServerState, caller: Caller, workflow: str, option: str) -> bool:
-    if workflow == "build" and option in WITH_PROJECTS and hall.workspaces:
+def may_use(state: ServerState, caller: Caller, workflow: str, option: str) -> bool:
+    if workflow == "build" and option in WITH_PROJECTS and state.workspaces:
         return True
     return caller.user is None or (workflow in SHIPPED and option in builtin(workflow).shared_options)
 
 
-def options_for(hall: ServerState, caller: Caller, workflow: str, options: dict[str, Any]) -> dict[str, Any]:
+def options_for(state: ServerState, caller: Caller, workflow: str, options: dict[str, Any]) -> dict[str, Any]:
     """Return the options with project and workspace mapped to the caller's own. Raises `RefusedError` (403)
     for an option that gives access to the machine."""
     if caller.user is None:
@@ -98,13 +98,13 @@ def options_for(hall: ServerState, caller: Caller, workflow: str, options: dict[
     known = {option.name for option in find_workflow(workflow).options}
     for name, value in options.items():
         file = name == "team" and value and str(value) not in TEAMS
-        if file or (name in known and not may_use(hall, caller, workflow, name)):
+        if file or (name in known and not may_use(state, caller, workflow, name)):
             raise RefusedError(403, f"The option {name} cannot be used on a shared server.")
     own: dict[str, Any] = {}
     if options.get("project"):
         own["project"] = project_of(caller, str(options["project"]))
     if workflow == "build" and options.get("workspace"):
-        own["workspace"] = project_folder(hall.workspaces, caller.name, str(options["workspace"]))
+        own["workspace"] = project_folder(state.workspaces, caller.name, str(options["workspace"]))
     return {**options, **own}
 
 
@@ -122,9 +122,9 @@ def shown_project(caller: Caller, stored: str) -> str | None:
     return name if slash and owner == caller.name else None
 
 
-async def check_room(hall: ServerState, caller: Caller) -> None:
+async def check_queue(state: ServerState, caller: Caller) -> None:
     """Raise `RefusedError` (429) if the caller's queue is full."""
-    _, queued = await hall.conductor.count_of(caller.name)
+    _, queued = await state.scheduler.count_of(caller.name)
     most = caller.user.max_queued if caller.user else 100_000
     if queued >= most:
         raise RefusedError(

@@ -43,13 +43,13 @@ SENTENCES = {
     405: ("This cannot be done here.", ""),
 }
 
-TOLD: dict[int | str, dict[str, Any]] = {
+ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
     status: {"model": Problem, "description": text}
     for status, text in (
         (400, "The request is not valid HTTP or JSON."),
         (401, "No key or cookie, or a wrong one."),
         (403, "Not from this page, or not allowed to this user."),
-        (404, "There is no such thing, or it is somebody else's."),
+        (404, "It does not exist, or it belongs to another user."),
         (409, "Its status does not allow this."),
         (413, "The request is too large."),
         (421, "The server does not go by that name."),
@@ -86,21 +86,21 @@ def problem(
     redact: Redact = KEYS_ONLY,
 ) -> JSONResponse:
     """Return an error response with secrets redacted."""
-    told = Problem(
+    body = Problem(
         error=redact_text(error, redact),
         hint=redact_text(hint, redact),
         problems=[redact_text(flaw, redact) for flaw in problems or ()],
     )
-    return JSONResponse(told.model_dump(), status, headers=dict(headers or {}))
+    return JSONResponse(body.model_dump(), status, headers=dict(headers or {}))
 
 
 def _redact_of(request: Request) -> Redact:
     """Return the redactor of the server, or the default one."""
-    hall = getattr(request.app.state, "hall", None)
-    return KEYS_ONLY if hall is None else hall.redact
+    state = getattr(request.app.state, "server", None)
+    return KEYS_ONLY if state is None else state.redact
 
 
-def tell_problems(app: FastAPI) -> None:
+def install_error_handlers(app: FastAPI) -> None:
     """Install exception handlers so that every error response is a `Problem`."""
 
     @app.exception_handler(PodiumError)
@@ -121,22 +121,25 @@ def tell_problems(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:  # pyright: ignore[reportUnusedFunction]
-        flaws = [_flaw(one) for one in error.errors()]
-        if any(one.get("type") == "json_invalid" for one in error.errors()):
+        flaws = [_flaw(flaw) for flaw in error.errors()]
+        if any(flaw.get("type") == "json_invalid" for flaw in error.errors()):
             return problem(400, "The request is not valid JSON.", flaws[0], redact=_redact_of(request))
         return problem(
-            422, "Something in the request is wrong.", "Correct it and send it again.", flaws[:50],
+            422,
+            "Something in the request is wrong.",
+            "Correct it and send it again.",
+            flaws[:50],
             redact=_redact_of(request),
-        )  # fmt: skip
+        )
 
     @app.exception_handler(Exception)
     async def unexpected(_: Request, error: Exception) -> JSONResponse:  # pyright: ignore[reportUnusedFunction]
         LOG.error("A request failed unexpectedly.", exc_info=error)
-        return problem(500, "Something unexpected went wrong.", "The server's log tells more.")
+        return problem(500, "Something unexpected went wrong.", "See the server's log.")
 
 
 def _flaw(error: Mapping[str, Any]) -> str:
     """Format one validation error: `budget.usd: Input should be greater than or equal to 0.`"""
     place = ".".join(str(part) for part in error.get("loc", ())[1:])
-    said = str(error.get("msg", "is wrong")).rstrip(".")
-    return f"{place}: {said}." if place else f"{said}."
+    message = str(error.get("msg", "is wrong")).rstrip(".")
+    return f"{place}: {message}." if place else f"{message}."

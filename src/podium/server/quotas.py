@@ -98,23 +98,23 @@ class UserQuotas:
         `turn`. Raises `RefusedError` (422) if too little is left.
         """
         if user is None or not has_limits(user):
-            await self._tell(user, None)
+            await self._write_limit(user, None)
             return asked
         money = await self.money(user.name, user)
         own = row.usage.usd if row else 0.0
-        held = rest(row) if row is not None and row.status in UNFINISHED else 0.0
-        shared = await self._tell(user, money)
-        reserved = 0.0 if shared else money.reserved - held
-        tightest = min(money.allowances, key=lambda one: one.left(reserved))
-        left = tightest.left(reserved)
-        smallest = min(one.limit for one in money.allowances)
-        usual = min(left, user.run_usd if user.run_usd is not None else smallest / 10)
+        reserved_before = rest(row) if row is not None and row.status in UNFINISHED else 0.0
+        shared = await self._write_limit(user, money)
+        reserved = 0.0 if shared else money.reserved - reserved_before
+        tightest = min(money.allowances, key=lambda allowance: allowance.left(reserved))
+        rest_usd = tightest.left(reserved)
+        smallest = min(allowance.limit for allowance in money.allowances)
+        usual = min(rest_usd, user.run_usd if user.run_usd is not None else smallest / 10)
         wanted = asked.usd if asked.usd is not None else own + usual
-        if wanted - own > left + _CENT or left <= 0:
-            raise _refused(tightest, left, wanted - own)
+        if wanted - own > rest_usd + _CENT or rest_usd <= 0:
+            raise _refused(tightest, rest_usd, wanted - own)
         return asked.merged(Budget(usd=wanted))
 
-    async def _tell(self, user: User | None, money: Money | None) -> bool:
+    async def _write_limit(self, user: User | None, money: Money | None) -> bool:
         """Write the user's limit to their account in a store that several machines share. Returns whether the
         store has accounts.
 
@@ -124,18 +124,22 @@ class UserQuotas:
         limits = self._store.limits
         if limits is None or user is None:
             return False
-        most = None if money is None else money.spent + min(one.left(0.0) for one in money.allowances)
+        most = (
+            None
+            if money is None
+            else money.spent + min(allowance.left(0.0) for allowance in money.allowances)
+        )
         await limits.set_account(user.name, most)
         return True
 
     async def _unfinished(self, owner: str) -> list[RunRow]:
-        found: list[RunRow] = []
+        unfinished: list[RunRow] = []
         while True:
-            before = found[-1].run_id if found else ""
+            before = unfinished[-1].run_id if unfinished else ""
             rows = await self._store.list_runs(status=UNFINISHED, owner=owner, limit=LIST, before=before)
-            found += rows
+            unfinished += rows
             if len(rows) < LIST:
-                return found
+                return unfinished
 
     async def _since(self, owner: str, moment: datetime) -> float:
         """Return the spending of a user's runs since a moment. For a run that started earlier, only its
@@ -150,7 +154,7 @@ class UserQuotas:
         if key not in self._before:
             self._before = {known: usd for known, usd in self._before.items() if known[1] >= since_us}
             rows = await self._store.read(row.run_id)
-            earlier = (found.to_event(row.run_id) for found in rows if found.time_us < since_us)
+            earlier = (entry.to_event(row.run_id) for entry in rows if entry.time_us < since_us)
             self._before[key] = RunState.of(earlier).usage.usd
         return self._before[key]
 

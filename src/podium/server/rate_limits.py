@@ -125,11 +125,11 @@ def is_own_page(origin: str, host: str, *, https: bool = False) -> bool:
     match = _ORIGIN.fullmatch(origin)
     if match is None or (https and match[1] != "https"):
         return False
-    page, asked = parse_authority(match[2]), parse_authority(host)
-    if page is None or asked is None:
+    page, target = parse_authority(match[2]), parse_authority(host)
+    if page is None or target is None:
         return False
     usual = _DEFAULT_PORTS[match[1]]
-    return (page.host, page.port or usual) == (asked.host, asked.port or usual)
+    return (page.host, page.port or usual) == (target.host, target.port or usual)
 
 
 MOST = 10_000
@@ -146,18 +146,18 @@ class Rates:
     def take(self, name: str, per_minute: float, burst: float, now: float | None = None) -> float:
         """Take a token. Returns 0 on success, otherwise the seconds to wait."""
         moment = time.monotonic() if now is None else now
-        left, then = self._buckets.get(name, (burst, moment))
-        left = min(burst, left + (moment - then) * per_minute / 60)
-        if left < 1:
-            self._buckets[name] = (left, moment)
-            return (1 - left) * 60 / per_minute
+        tokens, then = self._buckets.get(name, (burst, moment))
+        tokens = min(burst, tokens + (moment - then) * per_minute / 60)
+        if tokens < 1:
+            self._buckets[name] = (tokens, moment)
+            return (1 - tokens) * 60 / per_minute
         if name not in self._buckets and len(self._buckets) >= MOST:
             self._buckets = dict(sorted(self._buckets.items(), key=lambda entry: entry[1][0])[: MOST // 2])
-        self._buckets[name] = (left - 1, moment)
+        self._buckets[name] = (tokens - 1, moment)
         return 0.0
 
     def give_back(self, name: str, burst: float) -> None:
         """Put a token back after an attempt that does not count."""
         if name in self._buckets:
-            left, then = self._buckets[name]
-            self._buckets[name] = (min(burst, left + 1), then)
+            tokens, then = self._buckets[name]
+            self._buckets[name] = (min(burst, tokens + 1), then)

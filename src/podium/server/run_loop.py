@@ -15,7 +15,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from podium.engine.log import Store
-from podium.stores import open_store
+from podium.stores import LOCK_TIMEOUT_S, open_store
 
 T = TypeVar("T")
 
@@ -28,8 +28,9 @@ class RunLoopThread:
     """A thread with its own event loop and store. Opened with the server, closed when all work in it has
     ended."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, lock_timeout: float = LOCK_TIMEOUT_S) -> None:
         self._url = url
+        self._lock_timeout = lock_timeout
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._live, name="podium-runs", daemon=True)
         self._store: Store | None = None
@@ -38,7 +39,7 @@ class RunLoopThread:
     def store(self) -> Store:
         """The store for work on this loop. Raises `RuntimeError` before `open` and after `close`."""
         if self._store is None:
-            raise RuntimeError("The room is not open.")
+            raise RuntimeError("The run loop is not open.")
         return self._store
 
     def _live(self) -> None:
@@ -53,7 +54,7 @@ class RunLoopThread:
         sys.setswitchinterval(min(TURN_S, sys.getswitchinterval()))
         self._thread.start()
         try:
-            self._store = await self.do(_opened(self._url))
+            self._store = await self.do(_opened(self._url, self._lock_timeout))
         except BaseException:
             await self._end()
             raise
@@ -79,8 +80,8 @@ class RunLoopThread:
         await asyncio.to_thread(self._thread.join)
 
 
-async def _opened(url: str) -> Store:
-    return await open_store(url)
+async def _opened(url: str, lock_timeout: float) -> Store:
+    return await open_store(url, lock_timeout=lock_timeout)
 
 
 class BackgroundTasks:

@@ -41,10 +41,10 @@ class LocalScheduler:
     """All runs that this process drives, and the queue of those that wait for a slot."""
 
     def __init__(
-        self, store: Store, settings: Settings, *, max_runs: int, room: RunLoopThread | None = None
+        self, store: Store, settings: Settings, *, max_runs: int, run_loop: RunLoopThread | None = None
     ) -> None:
         self._store = store
-        self._room = room
+        self._run_loop = run_loop
         """Event loop thread that drives the runs. None: the caller's event loop."""
         self._settings = settings
         self.max_runs = max_runs
@@ -60,8 +60,10 @@ class LocalScheduler:
         self._viewers: dict[str, set[DeltaViewer]] = {}
         self._listening: dict[str, Callable[[], None]] = {}
         """Functions that end the inbox subscription, by id of a run that waits for a person."""
-        self._chores = BackgroundTasks(_tell)
+        self._tasks = BackgroundTasks(_log_drive_failure)
         self._stopping = False
+        self._grace_s: float | None = None
+        """Seconds that calls in flight get when the server stops. None: the setting `pause_grace`."""
         self.finished: Counter[str] = Counter()
         """Number of drives by the status they ended with, since the server started."""
 
@@ -103,11 +105,11 @@ class LocalScheduler:
         """Continue everything that an earlier server left: runs that were queued, that it paused when it
         stopped, that it drove when it died, and that have been answered since. Returns the number of runs
         that continue."""
-        found = [row async for row in self._left()]
-        for row in reversed(found):  # the oldest first
+        rows = [row async for row in self._left()]
+        for row in reversed(rows):  # the oldest first
             self._line_up(row)
         self._advance()
-        return len(found)
+        return len(rows)
 
     async def _left(self) -> AsyncGenerator[RunRow]:
         before = ""
@@ -162,7 +164,7 @@ class LocalScheduler:
         def heard(message: InboxMessage) -> None:
             if message.kind == "answer" and row.run_id not in self._driven:
                 self._forget(row.run_id)
-                self._chores.begin(self._answered(row))
+                self._tasks.begin(self._answered(row))
 
         if row.run_id not in self._listening and not self._stopping:
             self._listening[row.run_id] = self._store.subscribe(row.run_id, heard)
@@ -188,7 +190,7 @@ class LocalScheduler:
             if self._going[owner] < self.limit_of(owner):
                 self._driven[run_id] = self._step_out(run_id)
                 self._going[owner] += 1
-                self._chores.begin(self._drive(run_id))
+                self._tasks.begin(self._drive(run_id))
 
     async def _drive(self, run_id: str) -> None:
         """Drive one run until it ends, pauses or waits."""
@@ -211,15 +213,15 @@ class LocalScheduler:
             self._listen(await self._store.get(run_id))
 
     async def _stretched(self, run_id: str) -> str:
-        loop, room = asyncio.get_running_loop(), self._room
-        if room is None:
+        loop, run_loop = asyncio.get_running_loop(), self._run_loop
+        if run_loop is None:
             return await self._stretch(self._store, run_id, partial(self._show, run_id))
 
         def show(delta: Delta) -> None:
             if run_id in self._viewers:
                 loop.call_soon_threadsafe(self._show, run_id, delta)
 
-        return await room.do(self._stretch(room.store, run_id, show))
+        return await run_loop.do(self._stretch(run_loop.store, run_id, show))
 
     async def _stretch(self, store: Store, run_id: str, show: DeltaViewer) -> str:
         """Drive a run, on the run loop thread if there is one. Attributes of this object that it uses are
@@ -231,7 +233,7 @@ class LocalScheduler:
             return "queued"
         handle = self._handles[run_id] = await go_on(store, self._settings, run_id)
         if self._stopping:  # set since the first check
-            handle.request_pause(STOPPED)
+            handle.request_pause(STOPPED, grace_s=self._grace_s)
         stop = handle.watch_deltas(show)
         try:
             return (await handle.result()).status
@@ -256,19 +258,29 @@ class LocalScheduler:
         self._forget(run_id)
 
     async def stop(self) -> None:
-        """Pause all runs so that they continue when the server is back."""
+        """Pause all runs so that they continue when the server is back. Returns when all are paused."""
         self._stopping = True
         for run_id in list(self._listening):
             self._forget(run_id)
+        self._pause_all()
+        await self._tasks.finish()
+
+    def stop_at_once(self) -> None:
+        """Pause all runs and cut off calls in flight; `stop` waits until all are paused."""
+        self._stopping = True
+        self._grace_s = 0.0
+        self._pause_all()
+
+    def _pause_all(self) -> None:
         for handle in list(self._handles.values()):
-            if self._room is None:
-                handle.request_pause(STOPPED)
+            pause = partial(handle.request_pause, STOPPED, grace_s=self._grace_s)
+            if self._run_loop is None:
+                pause()
             else:
-                self._room.soon(handle.request_pause, STOPPED)
-        await self._chores.finish()
+                self._run_loop.soon(pause)
 
 
-def _tell(error: BaseException) -> None:
+def _log_drive_failure(error: BaseException) -> None:
     LOG.error("A run could not be driven: %s", error, exc_info=error)
 
 
@@ -283,9 +295,9 @@ class FleetScheduler:
         """Maximum number of concurrent runs of one owner, on all machines together."""
         self.finished: Counter[str] = Counter()
         """Always empty: no run is driven in this process."""
-        self._told: dict[str, int] = {}
+        self._limits_written: dict[str, int] = {}
         """User limits already written to the store for the workers."""
-        self._chores = BackgroundTasks(_log_failure)
+        self._tasks = BackgroundTasks(_log_notify_failure)
 
     async def take_up(self) -> int:
         """Return 0: the workers continue what an earlier server left."""
@@ -306,27 +318,30 @@ class FleetScheduler:
 
     def enqueue(self, row: RunRow) -> None:
         """Notify the fleet of a run that was accepted and is `queued` in the store."""
-        self._chores.begin(self._accept(row))
+        self._tasks.begin(self._accept(row))
 
     async def _accept(self, row: RunRow) -> None:
         limit = self.limit_of(row.owner)
-        if row.owner and self._told.get(row.owner) != limit:
+        if row.owner and self._limits_written.get(row.owner) != limit:
             await self._store.set_limit(row.owner, limit)
-            self._told[row.owner] = limit
+            self._limits_written[row.owner] = limit
         await self._fleet.accept(row)
 
     async def go_on(self, row: RunRow, change: Change | None = None, *, take_over: bool = False) -> None:
         await self._fleet.go_on(row, change, take_over=take_over)
 
     def leave_queue(self, run_id: str) -> None:
-        self._chores.begin(self._fleet.forget(run_id))
+        self._tasks.begin(self._fleet.forget(run_id))
 
     async def stop(self) -> None:
-        await self._chores.finish()
+        await self._tasks.finish()
+
+    def stop_at_once(self) -> None:
+        """Do nothing: workers drive the runs, and notifying them takes no time."""
 
 
-def _log_failure(error: BaseException) -> None:
+def _log_notify_failure(error: BaseException) -> None:
     if isinstance(error, PodiumError):
-        LOG.warning("The queue could not be told, a worker will find it: %s", error)
+        LOG.warning("The queue was not notified; a worker will find the run: %s", error)
     else:
-        LOG.error("The queue could not be told, a worker will find it.", exc_info=error)
+        LOG.error("The queue was not notified; a worker will find the run.", exc_info=error)

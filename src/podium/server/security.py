@@ -73,11 +73,17 @@ class SecurityMiddleware:
     body_s = BODY_S
 
     def __init__(
-        self, app: ASGIApp, *, door: Authenticator, names: Names, cookie: str, keys: KeyCheck | None = None
+        self,
+        app: ASGIApp,
+        *,
+        authenticator: Authenticator,
+        names: Names,
+        cookie: str,
+        keys: KeyCheck | None = None,
     ) -> None:
         self._app = app
-        self._door = door
-        self._keys = keys or KeyCheck(door)
+        self._authenticator = authenticator
+        self._keys = keys or KeyCheck(authenticator)
         self._names = names
         self._cookie = cookie
         self._rates = Rates()
@@ -144,16 +150,16 @@ class SecurityMiddleware:
         """Return the caller by key, by token in the address or by cookie; None if the request has none of
         these."""
         client = (scope.get("client") or ("",))[0]
-        given = headers.get("authorization")
-        if given is not None:
-            kind, _, key = given.partition(" ")
+        authorization = headers.get("authorization")
+        if authorization is not None:
+            kind, _, key = authorization.partition(" ")
             return await self._keys.check(key.strip() if kind.lower() == "bearer" else "", client)
         cookie = _cookie_of(headers, self._cookie)
-        by_cookie = self._door.by_cookie(cookie) if cookie else None
-        token = _token_in(scope) if self._door.token_in_address else ""
+        by_cookie = self._authenticator.by_cookie(cookie) if cookie else None
+        token = _token_in(scope) if self._authenticator.token_in_address else ""
         if not token:
             return by_cookie
-        return self._door.remembered(token) or by_cookie or await self._keys.check(token, client)
+        return self._authenticator.remembered(token) or by_cookie or await self._keys.check(token, client)
 
 
 def _is_login(scope: Scope) -> bool:
@@ -191,8 +197,8 @@ def _refused_page(scope: Scope, headers: Headers) -> Response | None:
     kind = headers.get("content-type", "").split(";")[0].strip()
     if "origin" in headers and (OWN_HEADER in headers or kind == "application/json"):
         return None
-    told = "A browser's request must come from a page of this server."
-    return problem(403, told, "Scripts send a key instead of a cookie.")
+    reason = "A browser's request must come from a page of this server."
+    return problem(403, reason, "Scripts send a key instead of a cookie.")
 
 
 def _token_in(scope: Scope) -> str:
@@ -204,17 +210,17 @@ def _token_in(scope: Scope) -> str:
 
 def _cookie_of(headers: Mapping[str, str], name: str) -> str:
     try:
-        found = SimpleCookie(headers.get("cookie", "")).get(name)
+        cookie = SimpleCookie(headers.get("cookie", "")).get(name)
     except CookieError:
         return ""
-    return found.value if found else ""
+    return cookie.value if cookie else ""
 
 
 async def _whole_body(receive: Receive, headers: Headers, most: int) -> bytes | None:
     """Return the body, or None if it is too large. It is read here, so that a route never receives more than
     allowed."""
-    told = headers.get("content-length", "0")
-    if not (told.isascii() and told.isdigit()) or len(told) > 12 or int(told) > most:
+    announced = headers.get("content-length", "0")
+    if not (announced.isascii() and announced.isdigit()) or len(announced) > 12 or int(announced) > most:
         return None
     parts: list[bytes] = []
     size = 0

@@ -15,7 +15,6 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -28,16 +27,11 @@ from podium.engine.log import Row, RunRow, Store
 from podium.errors import StoreError
 from podium.server.schedulers import FleetScheduler, LocalScheduler
 from podium.server.schemas.runs import RunSummary
+from podium.server.views import SharedFold, SharedFolds, iso
 
 
-def iso(micros: int) -> str:
-    """Return a timestamp in microseconds as ISO 8601 in UTC, the format of all interfaces."""
-    when = datetime.fromtimestamp(micros / 1_000_000, UTC)
-    return when.isoformat(timespec="microseconds").replace("+00:00", "Z")
-
-
-def event_json(run_id: str, row: Row) -> bytes:
-    """Serialize one event as JSON. Its data is copied from the log without decoding."""
+def event_json(run_id: str, row: Row, line: bytes) -> bytes:
+    """Serialize one event with its line, which is JSON. Its data is copied from the log without decoding."""
     return msgspec.json.encode(
         {
             "seq": row.seq,
@@ -46,18 +40,24 @@ def event_json(run_id: str, row: Row) -> bytes:
             "path": row.path,
             "type": row.type,
             "data": msgspec.Raw(row.data),
+            "line": msgspec.Raw(line),
         }
     )
 
 
-def framed_event(run_id: str, row: Row) -> bytes:
+def framed_event(run_id: str, row: Row, line: bytes) -> bytes:
     """Return the event as a server-sent event. A client that reconnects sends its id back."""
-    return ServerSentEvent(_one_line(event_json(run_id, row)), id=str(row.seq), sep="\n").encode()
+    return ServerSentEvent(_one_line(event_json(run_id, row, line)), id=str(row.seq), sep="\n").encode()
 
 
 def framed(kind: str, data: Any, *, id: str | None = None) -> bytes:
     """Return a server-sent event that is not in the log."""
-    return ServerSentEvent(_one_line(encode(data)), event=kind, id=id, sep="\n").encode()
+    return framed_json(kind, encode(data), id=id)
+
+
+def framed_json(kind: str, json: bytes, *, id: str | None = None) -> bytes:
+    """Return a server-sent event whose data is JSON already."""
+    return ServerSentEvent(_one_line(json), event=kind, id=id, sep="\n").encode()
 
 
 def _one_line(json: bytes) -> str:
@@ -76,6 +76,8 @@ PIECE = 100
 DELTAS = 300
 """Reply deltas that a reader may lag behind before the oldest are dropped."""
 LOOK_S = 0.3
+STOPS = TERMINAL | {"run.paused", "run.waiting"}
+"""Event types after which the view is published at once."""
 AT_REST = frozenset({"waiting", "paused", "completed", "partial", "failed", "cancelled"})
 
 
@@ -84,6 +86,8 @@ class StreamReader:
 
     def __init__(self, after: int) -> None:
         self.after = after
+        self.view_seq: int | None = None
+        """Number of the last event in the view that it has. None: it wants no view."""
         self.awake = asyncio.Event()
         self.deltas: deque[bytes] = deque(maxlen=DELTAS)
 
@@ -91,9 +95,11 @@ class StreamReader:
 class Broadcast:
     """One run and all readers of its stream."""
 
-    def __init__(self, store: Store, run_id: str) -> None:
-        self.run_id = run_id
+    def __init__(self, store: Store, fold: SharedFold) -> None:
+        self.run_id = fold.run_id
         self._store = store
+        self._fold = fold
+        fold.broadcasts.add(self)
         self._rows: deque[tuple[int, bytes]] = deque()
         self._bytes = 0
         self._readers: set[StreamReader] = set()
@@ -122,20 +128,32 @@ class Broadcast:
     def close(self) -> None:
         """End the streams of all readers."""
         self.closed = True
+        self._fold.broadcasts.discard(self)
         for task in (self._task, self._looking):
             if task is not None:
                 task.cancel()
         self._wake()
 
-    async def follow(self, after: int) -> AsyncGenerator[bytes]:
+    async def follow(
+        self, after: int, *, view: bool = False, last: int | None = None
+    ) -> AsyncGenerator[bytes]:
         """Yield every event after `after`, framed, until the broadcast is closed; in between, deltas and
-        status frames."""
-        reader, told = StreamReader(after), ""
+        status frames. With `view`, also the complete view first, and then its patches. With `last`, at most
+        that many of the events so far."""
+        reader, sent_status = StreamReader(after), ""
         self._readers.add(reader)
         try:
+            if view or last is not None:
+                await self._fold.extend()
+            if last is not None:
+                reader.after = max(after, self._fold.seq - last)
+            if view:
+                yield self._complete_view(reader)
+                self._fold.follow(reader, reader.awake.set)
             while not self.closed:
                 reader.awake.clear()
                 piece = await self._piece(reader)
+                piece += self._view_changes(reader)
                 if piece:
                     yield piece
                     # Neither reading nor sending necessarily suspends. Without yielding to the event loop, a
@@ -144,13 +162,32 @@ class Broadcast:
                     await asyncio.sleep(0)
                     continue
                 await self._keep_watch(reader.after)
-                if self._status != told:
-                    told = self._status
-                    yield framed("status", {"status": told, "seq": reader.after, "at_rest": told in AT_REST})
+                if self._status != sent_status:
+                    sent_status = self._status
+                    yield framed(
+                        "status",
+                        {"status": sent_status, "seq": reader.after, "at_rest": sent_status in AT_REST},
+                    )
                 else:
                     await reader.awake.wait()
         finally:
+            self._fold.unfollow(reader)
             self._readers.discard(reader)
+
+    def _complete_view(self, reader: StreamReader) -> bytes:
+        reader.view_seq, json = self._fold.complete()
+        return framed_json("view", json)
+
+    def _view_changes(self, reader: StreamReader) -> bytes:
+        """Return the patches of the view that a reader has not got, up to the last event that it has."""
+        if reader.view_seq is None:
+            return b""
+        patches = self._fold.patches(reader.view_seq, reader.after)
+        if patches is None:
+            return self._complete_view(reader)
+        if patches:
+            reader.view_seq = patches[-1].seq
+        return b"".join(framed_json("view", patch.json) for patch in patches)
 
     async def _keep_watch(self, after: int) -> None:
         """Start the shared tail at the position of the first reader that is up to date, so that earlier
@@ -174,13 +211,15 @@ class Broadcast:
         if self._rows and self._rows[-1][0] <= reader.after:
             return deltas
         if self._rows and self._rows[0][0] <= reader.after + 1:
-            found = self._buffered(reader.after)
+            frames = self._buffered(reader.after)
         else:
             rows = await self._store.read(self.run_id, after=reader.after, limit=PIECE)
-            found = [(row.seq, framed_event(self.run_id, row)) for row in rows]
-        if found:
-            reader.after = found[-1][0]
-        return b"".join([deltas, *(piece for _, piece in found)])
+            if rows:
+                await self._fold.extend(rows[-1].seq)
+            frames = [(row.seq, framed_event(self.run_id, row, self._fold.line(row.seq))) for row in rows]
+        if frames:
+            reader.after = frames[-1][0]
+        return b"".join([deltas, *(piece for _, piece in frames)])
 
     def _buffered(self, after: int) -> list[tuple[int, bytes]]:
         """Return up to `PIECE` buffered frames after a sequence number. Sequence numbers have no gaps, so the
@@ -191,7 +230,12 @@ class Broadcast:
     async def _tail(self, after: int) -> None:
         async with aclosing(self._store.tail(self.run_id, after=after)) as rows:
             async for row in rows:
+                if row.seq > self._fold.seq + 1:
+                    await self._fold.extend(row.seq)
+                self._fold.apply(row)
                 self._keep(row)
+                if row.type in STOPS:
+                    self._fold.publish()
                 if row.type in TERMINAL:
                     await self._read_status()
                 self._wake()
@@ -213,7 +257,7 @@ class Broadcast:
             return  # the next poll tries again
 
     def _keep(self, row: Row) -> None:
-        piece = framed_event(self.run_id, row)
+        piece = framed_event(self.run_id, row, self._fold.line(row.seq))
         self._rows.append((row.seq, piece))
         self._bytes += len(piece)
         while len(self._rows) > 1 and (len(self._rows) > BUFFER_ROWS or self._bytes > BUFFER_BYTES):
@@ -227,9 +271,10 @@ class Broadcast:
 class Broadcasts:
     """All runs that have readers."""
 
-    def __init__(self, store: Store, conductor: LocalScheduler | FleetScheduler) -> None:
+    def __init__(self, store: Store, folds: SharedFolds, scheduler: LocalScheduler | FleetScheduler) -> None:
         self._store = store
-        self._conductor = conductor
+        self._folds = folds
+        self._scheduler = scheduler
         self._open: dict[str, tuple[Broadcast, Callable[[], None]]] = {}
         self._closed = False
 
@@ -239,16 +284,20 @@ class Broadcasts:
 
     _count = 0
 
-    async def follow(self, run_id: str, after: int) -> AsyncGenerator[bytes]:
+    async def follow(
+        self, row: RunRow, after: int, *, view: bool = False, last: int | None = None
+    ) -> AsyncGenerator[bytes]:
+        """Yield the frames of one reader of a run's stream."""
         if self._closed:
             return
+        run_id = row.run_id
         if run_id not in self._open:
-            broadcast = Broadcast(self._store, run_id)
-            self._open[run_id] = (broadcast, self._conductor.watch_deltas(run_id, broadcast.show))
+            broadcast = Broadcast(self._store, self._folds.of(row))
+            self._open[run_id] = (broadcast, self._scheduler.watch_deltas(run_id, broadcast.show))
         broadcast, stop = self._open[run_id]
         self._count += 1
         try:
-            async with aclosing(broadcast.follow(after)) as pieces:
+            async with aclosing(broadcast.follow(after, view=view, last=last)) as pieces:
                 async for piece in pieces:
                     yield piece
         finally:
@@ -315,7 +364,7 @@ class Changes:
                 watcher.awake.clear()
                 rows, watcher.waiting = watcher.waiting, {}
                 if rows:
-                    yield b"".join(self._told(row) for row in sorted(rows.values(), key=_moment))
+                    yield b"".join(self._serialize(row) for row in sorted(rows.values(), key=_moment))
                 else:
                     await watcher.awake.wait()
         finally:
@@ -324,7 +373,7 @@ class Changes:
                 self._task.cancel()
                 self._task = None
 
-    def _told(self, row: RunRow) -> bytes:
+    def _serialize(self, row: RunRow) -> bytes:
         return framed("run", self._summary(row).model_dump(), id=str(row.updated_us))
 
     async def _look(self) -> None:

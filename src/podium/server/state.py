@@ -18,9 +18,9 @@ from podium.server.auth import Authenticator, Caller, KeyCheck
 from podium.server.quotas import UserQuotas
 from podium.server.run_loop import RunLoopThread
 from podium.server.schedulers import FleetScheduler, LocalScheduler
-from podium.server.serializers import summary_of
 from podium.server.sse import Broadcasts, Changes
 from podium.server.users import Users
+from podium.server.views import SharedFolds, summary_of
 from podium.settings import Settings
 
 UI = Path(__file__).parent / "ui"
@@ -67,20 +67,20 @@ class ServerState:
         settings: Settings,
         store: Store,
         *,
-        door: Authenticator,
+        authenticator: Authenticator,
         cookie: str,
         max_runs: int,
         users: Users | None = None,
         workspaces: str = "",
         ui: Path = UI,
-        room: RunLoopThread | None = None,
-        dispatcher: FleetScheduler | None = None,
+        run_loop: RunLoopThread | None = None,
+        fleet_scheduler: FleetScheduler | None = None,
     ) -> None:
         self.settings = settings
         self.redact = redactor(settings.secrets())
         self.store = store
-        self.door = door
-        self.keys = KeyCheck(door)
+        self.authenticator = authenticator
+        self.keys = KeyCheck(authenticator)
         self.store_check = StoreCheck(store)
         self.cookie = cookie
         """Name of the session cookie. It includes the port, because a browser shares cookies between all
@@ -90,11 +90,14 @@ class ServerState:
         """Folder whose projects users may name as workspace. Empty: none."""
         self.ui = ui
         """Folder of the built web UI, which may be missing."""
-        self.conductor = dispatcher or LocalScheduler(store, settings, max_runs=max_runs, room=room)
+        self.scheduler = fleet_scheduler or LocalScheduler(
+            store, settings, max_runs=max_runs, run_loop=run_loop
+        )
         """Drives the runs in this process, or hands them to a fleet of workers."""
-        self.conductor.limit_of = self._limit_of
-        self.broadcasts = Broadcasts(store, self.conductor)
-        self.purses = UserQuotas(store)
+        self.scheduler.limit_of = self._limit_of
+        self.folds = SharedFolds(store)
+        self.broadcasts = Broadcasts(store, self.folds, self.scheduler)
+        self.quotas = UserQuotas(store)
         self.changes = Changes(store, summary_of)
         self.streams: Counter[str] = Counter()
         """Open live streams by user."""
@@ -102,7 +105,7 @@ class ServerState:
 
     def _limit_of(self, owner: str) -> int:
         user = self.users.get(owner) if self.users and owner else None
-        return user.max_runs if user else self.conductor.max_runs
+        return user.max_runs if user else self.scheduler.max_runs
 
     async def run_for(self, caller: Caller, run_id: str) -> RunRow:
         """Return a run if the caller may see it. Otherwise raises the same error as for an unknown id, so
@@ -122,11 +125,11 @@ class ServerState:
 
 
 def _no_run(run_id: str) -> UnknownRunError:
-    return UnknownRunError(f"There is no run {run_id}.", hint="The list of runs tells which there are.")
+    return UnknownRunError(f"There is no run {run_id}.", hint="`GET /api/runs` lists all runs.")
 
 
-def hall_of(request: Request) -> ServerState:
-    return request.app.state.hall
+def server_state_of(request: Request) -> ServerState:
+    return request.app.state.server
 
 
 def caller_of(request: Request) -> Caller:
@@ -139,19 +142,19 @@ def anyone_of(request: Request) -> Caller | None:
     return getattr(request.state, "caller", None)
 
 
-InHall = Annotated[ServerState, Depends(hall_of)]
+InState = Annotated[ServerState, Depends(server_state_of)]
 By = Annotated[Caller, Depends(caller_of)]
 ByAnyone = Annotated[Caller | None, Depends(anyone_of)]
 
 
-async def exposition(hall: ServerState, by: Caller) -> str:
+async def exposition(state: ServerState, by: Caller) -> str:
     """Return the metrics in Prometheus text format: of all runs, or of the caller's own."""
-    totals = await hall.store.run_totals(by.owner)
-    runs = [({"workflow": one.workflow, "status": one.status}, one.runs) for one in totals]
-    calls = [({"workflow": one.workflow, "status": one.status}, one.usage.calls) for one in totals]
-    usd = [({"workflow": one.workflow, "status": one.status}, one.usage.usd) for one in totals]
-    tokens = [({"workflow": one.workflow, "status": one.status}, one.usage.tokens) for one in totals]
-    running, queued = await hall.conductor.count_of(by.name if by.owner else None)
+    totals = await state.store.run_totals(by.owner)
+    runs = [({"workflow": total.workflow, "status": total.status}, total.runs) for total in totals]
+    calls = [({"workflow": total.workflow, "status": total.status}, total.usage.calls) for total in totals]
+    usd = [({"workflow": total.workflow, "status": total.status}, total.usage.usd) for total in totals]
+    tokens = [({"workflow": total.workflow, "status": total.status}, total.usage.tokens) for total in totals]
+    running, queued = await state.scheduler.count_of(by.name if by.owner else None)
     parts = [
         _metric("podium_runs", "gauge", "Runs in the store.", runs),
         _metric("podium_model_calls", "gauge", "Model calls of these runs.", calls),
@@ -161,12 +164,12 @@ async def exposition(hall: ServerState, by: Caller) -> str:
         _metric("podium_runs_queued", "gauge", "Runs that wait for a place.", [({}, queued)]),
     ]
     if by.owner is None:
-        ends = [({"status": status}, number) for status, number in sorted(hall.conductor.finished.items())]
-        uptime = round(time.monotonic() - hall.started, 3)
+        ends = [({"status": status}, number) for status, number in sorted(state.scheduler.finished.items())]
+        uptime = round(time.monotonic() - state.started, 3)
         parts += [
             _metric("podium_stretches_total", "counter", "How stretches of driving ended.", ends),
             _metric(
-                "podium_stream_readers", "gauge", "Readers of live events.", [({}, hall.broadcasts.readers)]
+                "podium_stream_readers", "gauge", "Readers of live events.", [({}, state.broadcasts.readers)]
             ),
             _metric("podium_uptime_seconds", "gauge", "Since the server started.", [({}, uptime)]),
         ]
@@ -176,8 +179,8 @@ async def exposition(hall: ServerState, by: Caller) -> str:
 def _metric(name: str, kind: str, text: str, samples: Iterable[tuple[dict[str, str], float]]) -> str:
     lines = [f"# HELP {name} {text}", f"# TYPE {name} {kind}"]
     for labels, value in samples:
-        told = ",".join(f'{key}="{_escaped(label)}"' for key, label in labels.items())
-        lines.append(f"{name}{{{told}}} {value:g}" if told else f"{name} {value:g}")
+        pairs = ",".join(f'{key}="{_escaped(label)}"' for key, label in labels.items())
+        lines.append(f"{name}{{{pairs}}} {value:g}" if pairs else f"{name} {value:g}")
     return "\n".join(lines) + "\n"
 
 

@@ -157,10 +157,10 @@ def read_users(path: Path) -> dict[str, User]:
     """Return every user of a file. Raises `SettingsError` that names the table of the error."""
     table = read_toml(path, unreadable=f"Make it: podium users add NAME --file {path}")
     unknown = [key for key in table if key != "users"]
-    found: Any = table.get("users", {})
-    if unknown or not isinstance(found, dict):
+    entries: Any = table.get("users", {})
+    if unknown or not isinstance(entries, dict):
         raise SettingsError(f"{path}: every table must be [users.NAME].", hint=f"Not known: {unknown[:1]}.")
-    return {name: _read_user(path, name, given) for name, given in cast("dict[str, Any]", found).items()}
+    return {name: _read_user(path, name, entry) for name, entry in cast("dict[str, Any]", entries).items()}
 
 
 def _read_user(path: Path, name: str, given: Any) -> User:

@@ -30,13 +30,11 @@ from podium.settings.options import (
 )
 from podium.settings.parsing import (
     OTHER_VARIABLES,
-    PROVIDER_KEYS,
     VARIABLE,
     debug_wanted,
     nearest,
     parse_duration,
     parse_size,
-    provider_keys,
     variable,
 )
 from podium.settings.places import (
@@ -52,11 +50,31 @@ from podium.settings.places import (
 from podium.settings.secrets import is_secret_name, secrets_of_settings, secrets_of_variables, worth_redacting
 
 __all__ = [
-    "FILE_NAME", "KEYS", "OTHER_VARIABLES", "PROVIDER_KEYS", "TABLES", "VARIABLE", "BrainOptions",
-    "McpServer", "NewsOptions", "OtelOptions", "OwnPrice", "ProviderOptions", "ReplyLimits", "SandboxOptions",
-    "Settings", "debug_wanted", "default_store", "is_secret_name", "nearest", "parse_duration",
-    "parse_size", "provider_keys", "settings_files", "store_url", "user_file", "variable",
-]  # fmt: skip
+    "FILE_NAME",
+    "KEYS",
+    "OTHER_VARIABLES",
+    "TABLES",
+    "VARIABLE",
+    "BrainOptions",
+    "McpServer",
+    "NewsOptions",
+    "OtelOptions",
+    "OwnPrice",
+    "ProviderOptions",
+    "ReplyLimits",
+    "SandboxOptions",
+    "Settings",
+    "debug_wanted",
+    "default_store",
+    "is_secret_name",
+    "nearest",
+    "parse_duration",
+    "parse_size",
+    "settings_files",
+    "store_url",
+    "user_file",
+    "variable",
+]
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,6 +82,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     store: str = ""
     """Store of the runs: `sqlite:///PATH` or a bare path. Default: the user's data folder."""
+    lock_timeout: float = 60.0
+    """Seconds that a write waits for other processes that write to an SQLite store; written like
+    `time_limit`."""
     engine: str = ""
     """Queue that distributes runs to workers; empty: `procrastinate` with a PostgreSQL store, and no workers
     with any other. `local`: a server drives its runs itself."""
@@ -154,10 +175,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         """Return the values that must be redacted everywhere, the longest first."""
         environ = os.environ if env is None else env
         own = {key: msgspec.to_builtins(getattr(self, key)) for key in KEYS if key != "mcp"}
-        found = {*secrets_of_variables(environ), *secrets_of_settings(own)}
+        values = {*secrets_of_variables(environ), *secrets_of_settings(own)}
         for server in self.mcp.values():
-            found.update(server.secrets(environ))
-        return worth_redacting(found)
+            values.update(server.secrets(environ))
+        return worth_redacting(values)
 
 
 _DEFAULTS = Settings()

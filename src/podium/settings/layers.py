@@ -15,6 +15,7 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 
+from podium.dimensions import SETTABLE
 from podium.errors import SettingsError
 from podium.settings.options import EXAMPLE as SANDBOX_EXAMPLE
 from podium.settings.options import EXPECTED as SANDBOX_EXPECTED
@@ -54,6 +55,7 @@ _EXPECTED = {
     "base_url": "an address such as http://127.0.0.1:11434/v1",
     "requests_per_minute": _PER_MINUTE,
     "tokens_per_minute": _PER_MINUTE,
+    "tools": "native or prompted",
     "prompt_cache": "true or false",
     "reply_timeout": TIMEOUT_EXPECTED,
     "reply_tokens": TOKENS_EXPECTED,
@@ -68,21 +70,21 @@ def read_entries(key: str, value: Any, source: str, base: Path) -> dict[str, Any
     kind = ENTRIES[key]
     entries = cast("dict[str, Any]", value)
     return {
-        _anchored(key, name, base): _read_entry(_where(key, name, source), given, kind)
-        for name, given in entries.items()
+        _anchored(key, name, base): _read_entry(_where(key, name, source), entry, kind)
+        for name, entry in entries.items()
     }
 
 
-def _read_entry(where: str, given: Any, kind: type[T]) -> T:
-    if isinstance(given, kind):
-        return given
+def _read_entry(where: str, entry: Any, kind: type[T]) -> T:
+    if isinstance(entry, kind):
+        return entry
     fields = {field.name: field for field in msgspec.structs.fields(kind)}
-    if not isinstance(given, dict):
+    if not isinstance(entry, dict):
         raise SettingsError(
-            f"{where} must be a table, not {_shown(given)}.", hint=f"Its keys: {', '.join(fields)}."
+            f"{where} must be a table, not {_shown(entry)}.", hint=f"Its keys: {', '.join(fields)}."
         )
     values: dict[str, Any] = {}
-    for key, value in cast("dict[str, Any]", given).items():
+    for key, value in cast("dict[str, Any]", entry).items():
         if key not in fields:
             meant = nearest(key, list(fields))
             hint = f"Did you mean `{meant}`?" if meant else f"Valid keys: {', '.join(fields)}."
@@ -135,24 +137,23 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}…"
 
 
-_DURATIONS = ("time_limit", "retry_wait", "pause_grace")
+_TIMES = tuple(key for key, setting in SETTABLE.items() if setting.is_time)
+_DURATIONS = (*_TIMES, "retry_wait", "pause_grace", "lock_timeout")
 _SIZES = ("cache_size",)
 
 _EXPECTED_TYPES = {
     "store": "a path or a URL such as sqlite:///podium.sqlite",
+    "lock_timeout": "a duration such as 5s or 2m",
     "engine": "procrastinate, temporal://HOST:PORT/NAMESPACE or local",
     "model": "a model's name",
     "profiles": "a table of profile = model, or of profile = [model, next model]",
-    "max_usd": "an amount from 0 to 1,000,000,000,000",
-    "max_tokens": "a whole number from 0 to 1,000,000,000,000,000",
-    "max_calls": "a whole number from 0 to 1,000,000,000,000,000",
-    "time_limit": "a duration such as 90s, 15m or 2h",
+    **{key: dimension.expected for key, dimension in SETTABLE.items()},
     "concurrency": "a whole number from 1 to 10,000",
     "cache": "true or false",
     "cache_size": "a size such as 500MB or 2GB",
     "prices": "a table of models with `input` and `output` in US dollars per million tokens",
     "providers": "a table of providers with `base_url`, `requests_per_minute`, `tokens_per_minute`, "
-    "`output`, `prompt_cache`, `reply_timeout` and `reply_tokens`",
+    "`output`, `tools`, `prompt_cache`, `reply_timeout` and `reply_tokens`",
     "reply_timeout": TIMEOUT_EXPECTED,
     "reply_tokens": TOKENS_EXPECTED,
     "models": "a table of models with `reply_timeout` and `reply_tokens`",
@@ -189,9 +190,9 @@ def convert(
             return read_sandbox(value, base)
         if key in _SIZES:
             return parse_size(value)
-        given = _plain(value) if from_text else value
-        converted: Any = msgspec.convert(given, kinds[key], strict=not from_text)
-        if key == "max_usd" and not math.isfinite(converted):
+        raw = _plain(value) if from_text else value
+        converted: Any = msgspec.convert(raw, kinds[key], strict=not from_text)
+        if key in SETTABLE and not math.isfinite(converted):
             raise ValueError("not finite")
     except (msgspec.ValidationError, ValueError, TypeError) as error:
         where = f"`{key}` in {source}" if source.endswith(".toml") else source or f"--{key.replace('_', '-')}"
@@ -284,5 +285,5 @@ def read_environment(
 
 
 def read_flags(flags: Mapping[str, Any], cwd: Path, kinds: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    given = {key: value for key, value in flags.items() if value is not None}
-    return "flag", {key: convert(key, value, kinds, "", cwd) for key, value in given.items()}
+    values = {key: value for key, value in flags.items() if value is not None}
+    return "flag", {key: convert(key, value, kinds, "", cwd) for key, value in values.items()}

@@ -57,7 +57,7 @@ def for_model(name: str, models: Mapping[str, ReplyLimits]) -> list[ReplyLimits]
         return []
     wanted = name.rstrip("/")
     matching = [pattern for pattern in models if _matches(wanted, pattern.rstrip("/"))]
-    return [models[pattern] for pattern in sorted(matching, key=lambda one: ("*" in one, -len(one)))]
+    return [models[pattern] for pattern in sorted(matching, key=lambda text: ("*" in text, -len(text)))]
 
 
 def longest_timeout(settings: Settings) -> float:
@@ -114,6 +114,8 @@ class ProviderOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     counts."""
     output: Literal["", "native", "tool", "prompted"] = ""
     """Structured-output mode; empty: the best one that the model supports."""
+    tools: Literal["", "native", "prompted"] = ""
+    """Form of tools for its models. Empty: native, or in the prompt for models that cannot."""
     prompt_cache: bool = True
     """Send prompt-cache hints, if the provider supports them."""
     reply_timeout: float | None = None
@@ -250,10 +252,10 @@ class McpServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         """Yield values of headers, variables and arguments with secret names, and passwords in addresses."""
         for name, value in [*self.headers.items(), *self.env.items()]:
             if is_secret_name(name) or SECRET_HEADERS.search(name):
-                yield from (env.get(found, "").strip() for found in VARIABLE.findall(value))
+                yield from (env.get(match, "").strip() for match in VARIABLE.findall(value))
                 yield from VARIABLE.sub(" ", value).split()
         written = [self.url, *self.args, *self.env.values()]
-        filled = [VARIABLE.sub(lambda found: env.get(found[1], ""), value) for value in written]
+        filled = [VARIABLE.sub(lambda match: env.get(match[1], ""), value) for value in written]
         for value in filled:
             yield from secrets_within(value)
         yield from secrets_of_arguments(filled[1 : 1 + len(self.args)])
@@ -265,17 +267,17 @@ def read_servers(value: Any, source: str, base: Path) -> dict[str, McpServer]:
     if not isinstance(value, dict):
         raise TypeError("not a table")
     servers = cast("dict[str, Any]", value)
-    return {name: _read_server(name, given, source, base) for name, given in servers.items()}
+    return {name: _read_server(name, entry, source, base) for name, entry in servers.items()}
 
 
-def _read_server(name: str, given: Any, source: str, base: Path) -> McpServer:
+def _read_server(name: str, entry: Any, source: str, base: Path) -> McpServer:
     where = f"[mcp.{name}] in {source}" if source else f"The MCP server {name}"
-    if isinstance(given, McpServer):
-        return given
+    if isinstance(entry, McpServer):
+        return entry
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,32}", name):
         raise SettingsError(f"{where}: the name of a server is made of letters, digits, - and _, at most 32.")
     fields = McpServer.__struct_fields__
-    table = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
+    table = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
     for key in table:
         if key not in fields:
             meant = nearest(key, fields)

@@ -43,10 +43,10 @@ def parse_size(text: str | float) -> int:
     else."""
     if isinstance(text, str):
         units = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
-        found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?b?)", text.strip().lower())
-        if found is None or found[2] not in units:
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?b?)", text.strip().lower())
+        if match is None or match[2] not in units:
             raise ValueError(f"{text!r} is not a size")
-        text = float(found[1]) * units[found[2]]
+        text = float(match[1]) * units[match[2]]
     if isinstance(text, bool) or not _is_finite(text) or text < 0:
         raise ValueError("a size must be 0 or more")
     return int(text)
@@ -59,14 +59,6 @@ def _is_finite(number: float) -> bool:
     except OverflowError:
         return False
 
-
-PROVIDER_KEYS = (
-    "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "GROQ_API_KEY",
-    "MISTRAL_API_KEY", "COHERE_API_KEY", "OPENROUTER_API_KEY", "DEEPSEEK_API_KEY", "XAI_API_KEY",
-    "AWS_SECRET_ACCESS_KEY", "AWS_BEARER_TOKEN_BEDROCK", "OPENAI_COMPATIBLE_API_KEY", "OLLAMA_API_KEY",
-    "HF_TOKEN", "TAVILY_API_KEY", "BRAVE_API_KEY",
-)  # fmt: skip
-"""Environment variables of providers' keys; Podium has no names of its own for them."""
 
 OTHER_VARIABLES = ("PODIUM_CONFIG", "PODIUM_DEBUG")
 """`PODIUM_*` variables that are not settings: another user file, and tracebacks for unexpected errors."""
@@ -83,20 +75,23 @@ def variable(*names: str, env: Mapping[str, str] | None = None) -> str:
     return next((value for name in names if (value := environ.get(name, "").strip())), "")
 
 
-def provider_keys(env: Mapping[str, str] | None = None) -> list[str]:
-    """Return the names of the known provider keys that are set; never their values."""
-    environ = os.environ if env is None else env
-    return [name for name in PROVIDER_KEYS if environ.get(name)]
-
-
 _SHOWN_ERRORS = 6
 _SHOWN_VALUE = 60
 
 _TYPES = {
-    "str": "text", "int": "a whole number", "float": "a number", "bool": "true or false", "null": "null",
-    "array": "a list", "object": "an object", "bytes": "text", "datetime": "a date and time",
-    "date": "a date", "decimal": "a number", "uuid": "a UUID",
-}  # fmt: skip
+    "str": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "null": "null",
+    "array": "a list",
+    "object": "an object",
+    "bytes": "text",
+    "datetime": "a date and time",
+    "date": "a date",
+    "decimal": "a number",
+    "uuid": "a UUID",
+}
 _AT = re.compile(r" - at `(?:key in )?\$\.?(.*?)`$", re.DOTALL)
 _GOT = re.compile(r"Expected `([^`]*)`, got `([^`]*)`", re.DOTALL)
 _LIMIT = re.compile(r"Expected `([^`]*)`(.*)", re.DOTALL)
@@ -111,10 +106,10 @@ def plain(error: BaseException) -> str:
     if not callable(details):
         return f"{_of_msgspec(str(error).removesuffix('.'))}."
     list_errors = cast("Callable[..., list[dict[str, Any]]]", details)
-    found = list_errors(include_url=False, include_context=True, include_input=True)
-    lines = [_of_pydantic(item) for item in found[:_SHOWN_ERRORS]]
-    if len(found) > _SHOWN_ERRORS:
-        lines.append(f"and {len(found) - _SHOWN_ERRORS} more problems")
+    errors = list_errors(include_url=False, include_context=True, include_input=True)
+    lines = [_of_pydantic(item) for item in errors[:_SHOWN_ERRORS]]
+    if len(errors) > _SHOWN_ERRORS:
+        lines.append(f"and {len(errors) - _SHOWN_ERRORS} more problems")
     return f"{'; '.join(lines)}."
 
 
@@ -122,22 +117,22 @@ def _of_msgspec(text: str) -> str:
     """Return a message of msgspec in plain words; any other text is unchanged."""
     place = _AT.search(text)
     where = f"`{place[1]}`" if place and place[1] and place[1] != "[...]" else ""
-    said = _AT.sub("", text)
-    if said.startswith(_MALFORMED):
-        return _NO_JSON + said.removeprefix(_MALFORMED).replace("(byte ", "(at byte ")
-    if said == "Input data was truncated":
-        return f"{_NO_JSON}it breaks off"
-    if field := _FIELD.fullmatch(said):
+    message = _AT.sub("", text)
+    if message.startswith(_MALFORMED):
+        return _NO_JSON + message.removeprefix(_MALFORMED).replace("(byte ", "(at byte ")
+    if message == "Input data was truncated":
+        return f"{_NO_JSON}it is truncated"
+    if field := _FIELD.fullmatch(message):
         inside = f" in {where}" if where else ""
         return f"`{field[2]}` is {'missing' if 'missing' in field[1] else 'not a known field'}{inside}"
     subject = where or ("A value in it" if place else "It")
-    if got := _GOT.fullmatch(said):
+    if got := _GOT.fullmatch(message):
         return f"{subject} must be {_type(got[1])}, not {_type(got[2])}"
-    if limit := _LIMIT.fullmatch(said):
+    if limit := _LIMIT.fullmatch(message):
         return f"{subject} must be {_type(limit[1])}{limit[2]}"
-    if said.startswith("Invalid enum value "):
-        return f"{subject} must be one of its choices, not {said.removeprefix('Invalid enum value ')}"
-    return f"{where}: {said}" if where else said
+    if message.startswith("Invalid enum value "):
+        return f"{subject} must be one of its choices, not {message.removeprefix('Invalid enum value ')}"
+    return f"{where}: {message}" if where else message
 
 
 def _type(names: str) -> str:
@@ -145,20 +140,22 @@ def _type(names: str) -> str:
 
 
 def _of_pydantic(item: dict[str, Any]) -> str:
-    kind, said = str(item.get("type", "")), str(item.get("msg", "invalid"))
+    kind, message = str(item.get("type", "")), str(item.get("msg", "invalid"))
     where = ".".join(str(part) for part in item.get("loc", ()))
     subject = f"`{where}`" if where else "It"
     if kind == "json_invalid":
-        return _NO_JSON + said.removeprefix("Invalid JSON: ")
+        return _NO_JSON + message.removeprefix("Invalid JSON: ")
     if kind == "missing":
         return f"{subject} is missing"
     if kind == "extra_forbidden":
         return f"{subject} is not a known field"
-    said = said.removeprefix("Value error, ").removeprefix("Assertion failed, ")
-    if said.startswith("Input should be "):
-        return f"{subject} must be {said.removeprefix('Input should be ')}, not {_value(item.get('input'))}"
+    message = message.removeprefix("Value error, ").removeprefix("Assertion failed, ")
+    if message.startswith("Input should be "):
+        return (
+            f"{subject} must be {message.removeprefix('Input should be ')}, not {_value(item.get('input'))}"
+        )
     lead = f"{subject}: " if where else ""
-    return f"{lead}{said} (got {_value(item.get('input'))})"
+    return f"{lead}{message} (got {_value(item.get('input'))})"
 
 
 def _value(value: Any) -> str:

@@ -23,7 +23,7 @@ def current_folder() -> Path:
     try:
         return Path.cwd()
     except FileNotFoundError as error:
-        raise SettingsError("The folder that you are in is gone.", hint="Go to another one: cd ~") from error
+        raise SettingsError("The current folder was deleted.", hint="Go to another one: cd ~") from error
 
 
 def at_home(path: str | Path) -> Path:
@@ -34,18 +34,18 @@ def at_home(path: str | Path) -> Path:
 def named(path: str | Path) -> Path:
     """Return the path of a file or folder named by a user; it need not exist. Raises `UsageError` if it
     cannot be checked: the name is too long, a link is cyclic, or a folder is not accessible."""
-    found = at_home(path)
+    resolved = at_home(path)
     try:
-        found.stat()
+        resolved.stat()
     except (FileNotFoundError, NotADirectoryError):
-        return found
+        return resolved
     except (OSError, ValueError) as error:
-        told = str(path)
-        if len(told) > _SHOWN:
-            told = f"{told[: _SHOWN // 2]}…{told[-_SHOWN // 2 :]}"
+        shown = str(path)
+        if len(shown) > _SHOWN:
+            shown = f"{shown[: _SHOWN // 2]}…{shown[-_SHOWN // 2 :]}"
         why = error.strerror if isinstance(error, OSError) else str(error)
-        raise UsageError(f"{told} cannot be looked at: {why}.", hint="Give another path.") from error
-    return found
+        raise UsageError(f"{shown} cannot be accessed: {why}.", hint="Give another path.") from error
+    return resolved
 
 
 def settings_files(cwd: Path, env: Mapping[str, str]) -> list[Path]:
@@ -53,10 +53,10 @@ def settings_files(cwd: Path, env: Mapping[str, str]) -> list[Path]:
     named = env.get("PODIUM_CONFIG")
     user = Path(named) if named else user_file()
     project = next((file for file in _upward(cwd) if _is_there(file)), None)
-    found = [file for file in (project, user) if file is not None and _is_there(file)]
-    if named and user not in found:
+    files = [file for file in (project, user) if file is not None and _is_there(file)]
+    if named and user not in files:
         raise SettingsError(f"PODIUM_CONFIG names {named}, which is not a file.", hint="Correct or unset it.")
-    return list(dict.fromkeys(file.resolve() for file in found))
+    return list(dict.fromkeys(file.resolve() for file in files))
 
 
 def _is_there(file: Path) -> bool:
@@ -64,7 +64,7 @@ def _is_there(file: Path) -> bool:
         return file.exists() and not file.is_dir()
     except OSError as error:  # a parent folder is not accessible
         raise SettingsError(
-            f"{file} cannot be looked at: {error.strerror}.", hint="Name another with PODIUM_CONFIG=FILE."
+            f"{file} cannot be accessed: {error.strerror}.", hint="Name another with PODIUM_CONFIG=FILE."
         ) from error
 
 
@@ -101,13 +101,19 @@ def store_url(value: str, base: Path) -> str:
     return f"sqlite:///{path if path.is_absolute() else (base / path).absolute()}"
 
 
+def store_file(url: str) -> Path | None:
+    """Return the file of an SQLite store; None for a store of another kind."""
+    path = url.removeprefix("sqlite:///")
+    return None if "://" in path else Path(path)
+
+
 def store_path(name: str | Path) -> Path:
     """Return the file of a store; raise `SettingsError` for the home of an unknown user, since the file would
     be created."""
     path = at_home(name)
     if path.parts and path.parts[0].startswith("~"):
         raise SettingsError(
-            f"The store {name}: there is no user {path.parts[0][1:]}.", hint="Give its whole path."
+            f"The store {name}: there is no user {path.parts[0][1:]}.", hint="Give the full path."
         )
     return path
 

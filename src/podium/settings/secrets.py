@@ -13,32 +13,35 @@ SHORTEST = 8
 """Shorter values are ignored: too many ordinary words would be redacted."""
 
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-_STRONG = frozenset({
-    "apikey", "apikeys", "bearer", "credential", "credentials", "creds", "jwt", "passphrase", "passwd",
-    "password", "passwords", "psk", "secret", "secrets", "sshpass", "token", "tokens",
-})  # fmt: skip
+_STRONG = frozenset(
+    """
+    apikey apikeys bearer credential credentials creds jwt passphrase passwd password passwords psk
+    secret secrets sshpass token tokens
+    """.split()
+)
 """Words that mark a name as secret anywhere in it."""
 _ENDINGS = ("accesskey", "apikey", "passwd", "password", "privatekey", "secret", "secretkey", "token")
 """The same for the end of a name that is written in one word: `PGPASSWORD`."""
 _AT_THE_END = frozenset({"auth", "cookie", "dsn", "key", "keys", "pass", "pat", "pw", "pwd", "sas", "sig"})
 """Words that mark a name as secret if they are its last word."""
-_ABOUT_IT = frozenset({
-    "age", "algorithm", "arn", "cmd", "command", "count", "dir", "directory", "enabled", "endpoint",
-    "expires", "expiry", "file", "folder", "format", "header", "host", "id", "ids", "issuer", "length",
-    "limit", "manager", "max", "method", "min", "mode", "name", "names", "path", "policy", "port",
-    "prefix", "provider", "region", "service", "size", "store", "timeout", "ttl", "type", "uri", "url",
-    "user", "username", "version",
-})  # fmt: skip
+_ABOUT_IT = frozenset(
+    """
+    age algorithm arn cmd command count dir directory enabled endpoint expires expiry file folder format
+    header host id ids issuer length limit manager max method min mode name names path policy port
+    prefix provider region service size store timeout ttl type uri url user username version
+    """.split()
+)
 """Last words of names that describe a secret without containing it: `TOKEN_LIMIT`, `PASSWORD_FILE`."""
 _PUBLIC = frozenset(
     {"public", "pub", "publishable", "primary", "foreign", "partition", "sort", "cache", "max"}
 )
 """Words before `KEY` or `TOKENS` that mark it as not secret."""
-_COMMON = frozenset({
-    "12345678", "123456789", "1234567890", "anonymous", "change-me", "changeme", "database", "disabled",
-    "localhost", "minioadmin", "optional", "password", "passwort", "postgres", "rabbitmq", "required",
-    "undefined", "username",
-})  # fmt: skip
+_COMMON = frozenset(
+    """
+    12345678 123456789 1234567890 anonymous change-me changeme database disabled localhost minioadmin
+    optional password passwort postgres rabbitmq required undefined username
+    """.split()
+)
 """Values that protect nothing; redacting them would only garble texts."""
 _NO_SECRETS = frozenset({"PWD", "OLDPWD", "TOKENIZERS_PARALLELISM"})
 
@@ -72,8 +75,8 @@ def secrets_of_variables(env: Mapping[str, str]) -> Iterator[str]:
 
 def worth_redacting(secrets: Iterable[str]) -> list[str]:
     """Return the secrets that are long and unusual enough, the longest first."""
-    kept = {value for value in secrets if len(value) >= SHORTEST and value.lower() not in _COMMON}
-    return sorted(kept, key=len, reverse=True)
+    long = {value for value in secrets if len(value) >= SHORTEST and value.lower() not in _COMMON}
+    return sorted(long, key=len, reverse=True)
 
 
 def secrets_of(name: str, value: str) -> Iterator[str]:
@@ -100,17 +103,17 @@ def _without_scheme(value: str) -> Iterator[str]:
 
 def secrets_within(value: str) -> Iterator[str]:
     """Yield passwords of URLs, and values of secret names, in a text such as a URL or a list of headers."""
-    for found in _URL.finditer(value):
-        user, colon, password = found[1].partition(":")
+    for match in _URL.finditer(value):
+        user, colon, password = match[1].partition(":")
         if colon and password != user:
             yield password
             yield unquote(password)
         elif not colon and _is_token(user):
             yield user
-    for found in _ASSIGNED.finditer(value):
-        if is_secret_name(found[1]):
-            given = found[2].strip("'\"")
-            for secret in (given, unquote_plus(given)):
+    for match in _ASSIGNED.finditer(value):
+        if is_secret_name(match[1]):
+            text = match[2].strip("'\"")
+            for secret in (text, unquote_plus(text)):
                 if not _PLAIN_WORD.fullmatch(secret) and not secret.startswith("$"):
                     yield from _without_scheme(secret)
 

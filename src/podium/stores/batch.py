@@ -7,11 +7,13 @@ costs the event loop least.
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
+from podium.dimensions import DIMENSIONS
 from podium.engine.budget import LARGEST, Budget
 from podium.engine.log import Row, RunRow, RunUpdate
 from podium.engine.store_parts import Sample
@@ -25,35 +27,27 @@ ROW_WIDTH = 6
 """Parameters per row: id (run number << 32 | seq), epoch, time, path, type, data."""
 
 
-class HeldLease:
+class HeldLease(msgspec.Struct, eq=False):
     """The right to drive one run."""
 
-    __slots__ = (
-        "base",
-        "epoch",
-        "failure",
-        "key",
-        "last_seq",
-        "last_time_us",
-        "next_seq",
-        "on_lost",
-        "run_id",
-    )
+    run_id: str
+    key: Key
+    last_seq: int
+    last_time_us: int
+    epoch: int = 0
+    base: int = 0
+    """The id of an event without its sequence number."""
+    next_seq: int = 0
+    """The only `seq` that is accepted next: a log has no gaps."""
+    on_lost: Callable[[StoreError], object] | None = None
+    """Called when the store detects that nothing more can be written."""
+    failure: PodiumError | None = None
+    """The error after which no row is accepted: once rows were lost, later ones must not be written."""
 
-    def __init__(self, run_id: str, standing: Standing) -> None:
-        self.run_id = run_id
-        self.epoch = standing.epoch
-        self.key: Key = (standing.number, standing.epoch)
-        self.base = standing.number << 32
-        self.last_seq = standing.last_seq
-        self.last_time_us = standing.last_time_us
-        self.next_seq = standing.last_seq + 1
-        """The only `seq` that is accepted next: a log has no gaps."""
-        self.on_lost: Callable[[StoreError], object] | None = None
-        """Called when the store detects that nothing more can be written."""
-        self.failure: PodiumError | None = None
-        """The error after which no row is accepted. Once rows were lost, later ones must not be written
-        either."""
+    def __post_init__(self) -> None:
+        self.epoch = self.key[1]
+        self.base = self.key[0] << 32
+        self.next_seq = self.last_seq + 1
 
 
 class Standing(NamedTuple):
@@ -74,43 +68,41 @@ class Blob(NamedTuple):
     """Length of `Batch.rows` when it was queued: the blob belongs to the lease of the next row."""
 
 
-class WriteOp:
+class WriteOp(msgspec.Struct, eq=False, kw_only=True):
     """A write other than rows for the next transaction, with the future that waits for it."""
 
-    __slots__ = ("failure", "future", "outcome")
-
-    def __init__(self, future: asyncio.Future[Any]) -> None:
-        self.future = future
-        self.outcome: Any = None
-        self.failure: BaseException | None = None
+    future: asyncio.Future[Any]
+    outcome: Any = None
+    failure: BaseException | None = None
 
 
-class Creation(WriteOp):
+class Creation(WriteOp, eq=False):
     """Creates a run; its rows have no run number yet. With a `driver` the run is marked as driven from the
     start, and the outcome is its `Standing`."""
 
-    __slots__ = ("blobs", "driver", "rows", "run")
-
-    def __init__(
-        self,
-        future: asyncio.Future[Any],
-        run: RunRow,
-        rows: Sequence[Row],
-        blobs: list[Blob],
-        driver: str = "",
-    ) -> None:
-        super().__init__(future)
-        self.run = run
-        self.rows = rows
-        self.blobs = blobs
-        self.driver = driver
+    run: RunRow
+    rows: Sequence[Row]
+    blobs: list[Blob]
+    driver: str = ""
 
     @property
     def epoch(self) -> int:
         """The initial epoch of the run: 1 with a driver, 0 without one."""
         return 1 if self.driver else 0
 
-    def made(self, number: int) -> None:
+    @property
+    def columns(self) -> tuple[Any, ...]:
+        """The columns of `podium.stores.statements.CREATION`."""
+        run = self.run
+        return (
+            *(run.run_id, run.status, run.stop_reason, run.updated_us, run.driven_s),
+            *charge_columns(run.usage),
+            *(run.model, run.rehearsal, run.created_us, run.parent, run.workflow, run.request, run.owner),
+            *ceilings(run.budget),
+            *(run.start_key, self.epoch, self.driver),
+        )
+
+    def set_number(self, number: int) -> None:
         """Set the outcome for a run that got this number."""
         self.failure = None
         if self.driver:
@@ -119,40 +111,26 @@ class Creation(WriteOp):
             self.outcome = Standing(number, self.epoch, seq, time_us, self.driver)
 
 
-class Acquisition(WriteOp):
+class Acquisition(WriteOp, eq=False):
     """Raises a run's epoch and marks it with its new driver; the outcome is a `Standing`."""
 
-    __slots__ = ("driver", "expected", "run_id")
-
-    def __init__(
-        self, future: asyncio.Future[Standing], run_id: str, driver: str, expected: str | None
-    ) -> None:
-        super().__init__(future)
-        self.run_id = run_id
-        self.driver = driver
-        self.expected = expected
-        """The run's current driver, which is gone; `None` accepts any."""
+    run_id: str
+    driver: str
+    expected: str | None
+    """The run's current driver, which is gone; `None` accepts any."""
 
 
-class ReleaseOp(WriteOp):
+class ReleaseOp(WriteOp, eq=False):
     """Removes the driver's mark from a run."""
 
-    __slots__ = ("key",)
-
-    def __init__(self, future: asyncio.Future[None], key: Key) -> None:
-        super().__init__(future)
-        self.key = key
+    key: Key
 
 
-class WriteCall(WriteOp):
+class WriteCall(WriteOp, eq=False):
     """Any other, rare write. It must raise before it writes, or not at all, because others share its
     transaction."""
 
-    __slots__ = ("call",)
-
-    def __init__(self, future: asyncio.Future[Any], call: Callable[[Any], Any]) -> None:
-        super().__init__(future)
-        self.call = call
+    call: Callable[[Any], Any]
 
 
 class Notes:
@@ -182,16 +160,24 @@ class Batch:
     """The contents of one future transaction."""
 
     __slots__ = (
-        "acquisitions", "blobs", "creations", "firsts", "jobs", "liberations", "notes", "rows", "updates",
+        "acquisitions",
+        "blobs",
+        "creations",
+        "firsts",
+        "jobs",
+        "notes",
+        "releases",
+        "rows",
+        "updates",
         "waiters",
-    )  # fmt: skip
+    )
 
     def __init__(self) -> None:
         self.rows: list[Any] = []
         self.updates: dict[Key, RunUpdate] = {}
         self.blobs: list[Blob] = []
         self.creations: list[Creation] = []
-        self.liberations: list[ReleaseOp] = []
+        self.releases: list[ReleaseOp] = []
         self.acquisitions: list[Acquisition] = []
         self.jobs: list[WriteCall] = []
         self.notes = Notes()
@@ -200,19 +186,27 @@ class Batch:
         self.waiters: list[tuple[asyncio.Future[Any], HeldLease, Any]] = []
 
     def __bool__(self) -> bool:
-        return bool(self.rows or self.updates or self.blobs or self.waiters or self.notes) or self.has_errands
+        return (
+            bool(self.rows or self.updates or self.blobs or self.waiters or self.notes) or self.has_operations
+        )
 
     @property
-    def has_errands(self) -> bool:
-        return bool(self.creations or self.liberations or self.acquisitions or self.jobs)
+    def has_operations(self) -> bool:
+        return bool(self.creations or self.releases or self.acquisitions or self.jobs)
 
     @property
     def only_rows(self) -> bool:
-        return not (self.updates or self.blobs or self.notes or self.has_errands)
+        return not (self.updates or self.blobs or self.notes or self.has_operations)
 
     @property
-    def errands(self) -> Iterable[WriteOp]:
-        return [*self.creations, *self.liberations, *self.acquisitions, *self.jobs]
+    def is_single(self) -> bool:
+        """True if it creates, acquires or releases one run and does nothing else that takes long."""
+        operations = len(self.creations) + len(self.releases) + len(self.acquisitions)
+        return operations == 1 and not self.jobs and not any(creation.blobs for creation in self.creations)
+
+    @property
+    def operations(self) -> Iterable[WriteOp]:
+        return [*self.creations, *self.releases, *self.acquisitions, *self.jobs]
 
     @property
     def keys(self) -> set[Key]:
@@ -232,7 +226,7 @@ class Batch:
         for key, update in later.updates.items():
             self.updates[key] = merge(self.updates.get(key), update)
         self.creations += later.creations
-        self.liberations += later.liberations
+        self.releases += later.releases
         self.acquisitions += later.acquisitions
         self.jobs += later.jobs
         self.notes.absorb(later.notes)
@@ -241,59 +235,51 @@ class Batch:
 
     def drop(self, keys: set[Key]) -> None:
         """Remove the rows and updates of these leases; their waiters are notified elsewhere."""
-        kept: list[Any] = []
-        moved: list[int] = []
+        rows: list[Any] = []
+        positions: list[int] = []
         for index, key in enumerate(_row_keys(self.rows)):
-            moved.append(len(kept))
+            positions.append(len(rows))
             if key not in keys:
-                kept += self.rows[index * ROW_WIDTH : (index + 1) * ROW_WIDTH]
-        moved.append(len(kept))
-        self.blobs = [blob._replace(position=moved[blob.position // ROW_WIDTH]) for blob in self.blobs]
-        self.rows = kept
+                rows += self.rows[index * ROW_WIDTH : (index + 1) * ROW_WIDTH]
+        positions.append(len(rows))
+        self.blobs = [blob._replace(position=positions[blob.position // ROW_WIDTH]) for blob in self.blobs]
+        self.rows = rows
         self.updates = {key: update for key, update in self.updates.items() if key not in keys}
 
     def parts(self) -> list[Batch]:
         """Return one batch per lease and per write operation, so that a failure of one does not affect the
         others."""
-        parts: dict[Key | WriteOp | Notes | None, Batch] = {}
-
-        def part(owner: Key | WriteOp | Notes | None) -> Batch:
-            return parts.setdefault(owner, Batch())
-
+        parts: defaultdict[Key | WriteOp | Notes | None, Batch] = defaultdict(Batch)
         keys = _row_keys(self.rows)
         for blob in self.blobs:
             row = blob.position // ROW_WIDTH
-            part(keys[row] if row < len(keys) else None).blobs.append(blob._replace(position=0))
+            parts[keys[row] if row < len(keys) else None].blobs.append(blob._replace(position=0))
         for index, key in enumerate(keys):
-            part(key).rows += self.rows[index * ROW_WIDTH : (index + 1) * ROW_WIDTH]
+            parts[key].rows += self.rows[index * ROW_WIDTH : (index + 1) * ROW_WIDTH]
         for key, update in self.updates.items():
-            part(key).updates[key] = update
+            parts[key].updates[key] = update
         for waiter in self.waiters:
-            part(waiter[1].key).waiters.append(waiter)
+            parts[waiter[1].key].waiters.append(waiter)
         for creation in self.creations:
-            part(creation).creations.append(creation)
-        for liberation in self.liberations:
-            part(liberation).liberations.append(liberation)
+            parts[creation].creations.append(creation)
+        for release in self.releases:
+            parts[release].releases.append(release)
         for acquisition in self.acquisitions:
-            part(acquisition).acquisitions.append(acquisition)
+            parts[acquisition].acquisitions.append(acquisition)
         for job in self.jobs:
-            part(job).jobs.append(job)
+            parts[job].jobs.append(job)
         if self.notes:
-            part(self.notes).notes = self.notes
+            parts[self.notes].notes = self.notes
         return list(parts.values())
 
 
-def ceilings(budget: Budget) -> tuple[float | None, int | None, int | None, float | None, int | None]:
-    """Return the columns of a budget. Ceilings above the largest database integer are stored as that
-    integer."""
-    usd, tokens, calls, seconds, depth = (
-        budget.usd, budget.tokens, budget.calls, budget.seconds, budget.depth
-    )  # fmt: skip
-    return usd, _countable(tokens), _countable(calls), seconds, _countable(depth)
-
-
-def _countable(number: int | None) -> int | None:
-    return None if number is None else min(number, LARGEST)
+def ceilings(budget: Budget) -> tuple[float | int | None, ...]:
+    """Return the columns of a budget, one for each dimension. Whole numbers above the largest database
+    integer are stored as that integer."""
+    limits = ((dimension, getattr(budget, dimension.name)) for dimension in DIMENSIONS.values())
+    return tuple(
+        min(limit, LARGEST) if dimension.whole and limit is not None else limit for dimension, limit in limits
+    )
 
 
 def merge(earlier: RunUpdate | None, later: RunUpdate) -> RunUpdate:
@@ -313,11 +299,12 @@ def merge(earlier: RunUpdate | None, later: RunUpdate) -> RunUpdate:
 def change_of(key: Key, update: RunUpdate) -> tuple[Any, ...]:
     """Return a change of a summary as statement parameters: run, epoch, then its columns."""
     usage = update.usage
-    spent = charge_columns(usage) if usage is not None else (None,) * 5
     return (
-        *key, update.updated_us, update.status, update.stop_reason, update.model,
-        update.rehearsal, update.driven_s, *spent,
-    )  # fmt: skip
+        *key,
+        *(update.updated_us, update.status, update.stop_reason, update.model),
+        *(update.rehearsal, update.driven_s),
+        *(charge_columns(usage) if usage is not None else (None,) * 5),
+    )
 
 
 def _row_keys(rows: list[Any]) -> list[Key]:

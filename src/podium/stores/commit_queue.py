@@ -1,4 +1,4 @@
-"""Queue of rows and write operations.
+"""Queue of rows and write operations, and the base of the writers that write its batches.
 
 Everything queued in one iteration of the event loop goes to the writer as one batch. Batches that are
 submitted while the writer is busy become its next transaction.
@@ -7,15 +7,28 @@ submitted while the writer is busy become its next transaction.
 from __future__ import annotations
 
 import asyncio
-import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, NamedTuple, Protocol
 
 from podium.engine.log import Row, RunRow, RunUpdate, Written
-from podium.engine.store_parts import Sample
 from podium.errors import FencedError, PodiumError, StoreError
-from podium.stores.batch import ROW_WIDTH, Batch, Blob, Creation, HeldLease, Key, Notes, WriteCall, merge
+from podium.stores.batch import (
+    ROW_WIDTH,
+    Acquisition,
+    Batch,
+    Blob,
+    Creation,
+    HeldLease,
+    Key,
+    Notes,
+    ReleaseOp,
+    Standing,
+    WriteCall,
+    WriteOp,
+    merge,
+)
 
 _SWEEP_S = 0.025
 """Sweep interval in seconds. Rows without a commit are written when a second sweep finds them: 25 to 50 ms
@@ -48,13 +61,20 @@ class BatchWriter(Protocol):
     def submit(self, batch: Batch) -> None: ...
 
 
-class Bells(Protocol):
-    """Receivers of notifications that runs have new rows."""
+class InlineCommits(Protocol):
+    """Writes small batches on the event loop's thread, while that is fast enough."""
 
-    @property
-    def has_tails(self) -> bool: ...
+    def is_alone(self) -> bool:
+        """Return whether at most one effect is under way, so that no other could join its commit."""
+        ...
 
-    def ring(self, numbers: Iterable[int]) -> None: ...
+    def write(self, batch: Batch) -> set[Key] | None:
+        """Write a batch and return the keys of fenced-off leases; `None` if the writer should do it."""
+        ...
+
+    def note(self, report: Report | None) -> None:
+        """Record that a batch goes to the writer (`None`), or what became of it."""
+        ...
 
 
 class CommitQueue:
@@ -66,14 +86,21 @@ class CommitQueue:
     again.
     """
 
-    def __init__(self, writer: BatchWriter, bells: Bells) -> None:
-        self.live = 0
-        """Number of effects under way; see `podium.engine.log.Store`."""
+    def __init__(
+        self,
+        writer: BatchWriter,
+        on_written: Callable[[Batch, Collection[Key]], None],
+        inline: InlineCommits | None = None,
+    ) -> None:
+        self.leases: dict[Key, HeldLease] = {}
+        """Leases of this process; those that lose rows become invalid."""
+        self.closed = False
         self._batches = writer
         writer.settle = self._settle
-        self._bells = bells
+        self._on_written = on_written
+        """Called with each durable batch and the leases in it whose rows were not written."""
+        self._inline = inline
         self._loop = asyncio.get_running_loop()
-        self._leases: dict[Key, HeldLease] = {}
         self._batch = Batch()
         self._flushing = False
         self._in_flight = 0
@@ -81,7 +108,17 @@ class CommitQueue:
         self._swept = -1
         self._sweep_timer: asyncio.TimerHandle | None = None
         self._hastened = False
-        self._closed = False
+
+    def close(self) -> None:
+        """Submit what is queued, and accept nothing more."""
+        self.closed = True
+        if self._sweep_timer is not None:
+            self._sweep_timer.cancel()
+        self._flush()
+
+    def check_open(self) -> None:
+        if self.closed:
+            raise StoreError("The store is closed.")
 
     # ── queueing; `lease` is always a `HeldLease` from `acquire` ─────────
 
@@ -111,7 +148,7 @@ class CommitQueue:
 
     def hasten(self) -> None:
         """Write what is queued within a few milliseconds, unless a commit does so earlier."""
-        if self._hastened or self._closed:
+        if self._hastened or self.closed:
             return
         self._hastened = True
         if self._sweep_timer is not None:
@@ -121,7 +158,7 @@ class CommitQueue:
     def put_blob(self, data: bytes) -> str:
         """Queue a blob. It is written or dropped with the next queued row, so queue the row that names it
         before anything is awaited."""
-        digest = hashlib.sha256(data)
+        digest = sha256(data)
         self._batch.blobs.append(Blob(digest.digest(), data, len(self._batch.rows)))
         if self._sweep_timer is None:
             self._arm()
@@ -134,7 +171,18 @@ class CommitQueue:
         outcome: Any = None,
         first: Callable[[], None] | None = None,
     ) -> asyncio.Future[Any] | None:
-        """Make everything queued so far durable."""
+        """Make everything queued so far durable. Returns `None` if it is already."""
+        inline = self._inline
+        if (
+            inline is not None
+            and not self._in_flight
+            and not self._flushing
+            and lease.failure is None
+            and inline.is_alone()
+            and self._commit_inline(inline)
+            and lease.failure is None
+        ):
+            return None
         if waiter is None:
             waiter = self._loop.create_future()
         if lease.failure is not None:
@@ -148,64 +196,113 @@ class CommitQueue:
 
     def notes(self) -> Notes:
         """Return the cache writes of the next commit, to be extended."""
-        if self._sweep_timer is None and not self._closed:
+        if self._sweep_timer is None and not self.closed:
             self._arm()
         return self._batch.notes
+
+    # ── write operations, each in the writer's next transaction with the rows in it ──
+
+    def create(
+        self, run: RunRow, rows: Sequence[Row], blobs: Iterable[bytes] = (), driver: str = ""
+    ) -> asyncio.Future[Any]:
+        """Queue a new run; with a `driver` the future gets the run's `Standing`."""
+        named = [Blob(sha256(data).digest(), data, 0) for data in blobs]
+        creation = Creation(run, rows, named, driver, future=self._loop.create_future())
+        self._batch.creations.append(creation)
+        return self._scheduled(creation)
+
+    def acquire(self, run_id: str, driver: str, expected: str | None) -> asyncio.Future[Standing]:
+        acquisition = Acquisition(run_id, driver, expected, future=self._loop.create_future())
+        self._batch.acquisitions.append(acquisition)
+        return self._scheduled(acquisition)
+
+    def release(self, future: asyncio.Future[None], key: Key) -> None:
+        self._batch.releases.append(ReleaseOp(key, future=future))
+        self._schedule()
+
+    def do(self, call: Callable[..., Awaitable[Any]], *args: Any) -> asyncio.Future[Any]:
+        """Queue a rare write; `call` gets the writer's database as its first argument."""
+        job = WriteCall(lambda db: call(db, *args), future=self._loop.create_future())
+        self._batch.jobs.append(job)
+        return self._scheduled(job)
+
+    def _scheduled(self, operation: WriteOp) -> asyncio.Future[Any]:
+        self._schedule()
+        return operation.future
 
     # ── grouped commits ──
 
     def _schedule(self) -> None:
         """Flush when this iteration of the event loop is over."""
-        self._check_open()
+        self.check_open()
         if not self._flushing:
             self._flushing = True
             self._loop.call_soon(self._flush)
 
-    def _check_open(self) -> None:
-        if self._closed:
-            raise StoreError("The store is closed.")
-
     def _flush(self) -> None:
         self._flushing = False
         batch = self._batch
+        inline = self._inline
+        if inline is not None:
+            if not self._in_flight and not self.closed and batch.is_single and inline.is_alone():
+                fenced = self._write_inline(inline)
+                if fenced is not None:
+                    self._settle(Report(batch, 0, dict.fromkeys(fenced), 0.0))
+                    return
+            inline.note(None)
         if batch:
             self._batch = Batch()
             self._flushed += 1
             self._in_flight += 1
             self._batches.submit(batch)
 
+    def _commit_inline(self, inline: InlineCommits) -> bool:
+        """Write everything that is queued on this thread; return `False` if the writer should do it."""
+        batch = self._batch
+        fenced = self._write_inline(inline)
+        if fenced is None:
+            return False
+        if fenced:
+            self.invalidate(dict.fromkeys(fenced))
+        self._on_written(batch, fenced)
+        return True
+
+    def _write_inline(self, inline: InlineCommits) -> set[Key] | None:
+        fenced = inline.write(self._batch)
+        if fenced is not None:
+            self._batch = Batch()
+            self._flushed += 1
+        return fenced
+
     def _settle(self, report: Report) -> None:
-        """Notify all waiters of a batch that the writer has finished."""
+        """Notify all waiters of a batch that was written."""
         batch = report.batch
+        if report.merged and self._inline is not None:
+            self._inline.note(report)
         self._in_flight -= report.merged
         if report.failures:
-            self._give_up(report.failures)
+            self.invalidate(report.failures)
         for first in batch.firsts:
             first()
-        self._announce(report)
+        self._on_written(batch, report.failures)
         for future, lease, outcome in batch.waiters:
             if not future.done():
                 if lease.failure is None:
                     future.set_result(outcome)
                 else:
                     _fail(future, lease.failure)
-        for errand in batch.errands:
-            if errand.future.done():
+        for operation in batch.operations:
+            if operation.future.done():
                 continue
-            if errand.failure is None:
-                errand.future.set_result(errand.outcome)
+            if operation.failure is None:
+                operation.future.set_result(operation.outcome)
             else:
-                errand.future.set_exception(errand.failure)
+                operation.future.set_exception(operation.failure)
 
-    def _announce(self, report: Report) -> None:
-        """Notify the tails of these runs."""
-        if self._bells.has_tails:
-            self._bells.ring(report.batch.numbers)
-
-    def _give_up(self, failures: dict[Key, StoreError | None]) -> None:
-        """Mark these leases as invalid, because they lost rows."""
+    def invalidate(self, failures: Mapping[Key, StoreError | None]) -> None:
+        """Mark these leases as invalid, because they lost rows; `None`: they were fenced off."""
         for key, failure in failures.items():
-            lease = self._leases.get(key)
+            lease = self.leases.get(key)
             if lease is not None and lease.failure is None:
                 lease.failure = failure or FencedError(lease.run_id)
 
@@ -231,59 +328,53 @@ def _fail(future: asyncio.Future[Any], error: PodiumError) -> None:
     future.exception()
 
 
-TRIM_EVERY = 64
-"""Number of stored replies between two checks of the cache size; the first reply of a process triggers one
-too."""
-
-
-class OperationQueue(CommitQueue):
-    """A queue that also does write operations, each in the writer's next transaction with the rows in it."""
-
-    def __init__(self, writer: BatchWriter, bells: Bells) -> None:
-        super().__init__(writer, bells)
-        self._kept = 0
-        """Replies that were stored in the cache."""
-
-    async def create(self, run: RunRow, rows: Sequence[Row], blobs: Iterable[bytes] = ()) -> None:
-        await self._create(run, rows, blobs)
-
-    def _create(
-        self, run: RunRow, rows: Sequence[Row], blobs: Iterable[bytes], driver: str = ""
-    ) -> asyncio.Future[Any]:
-        """Queue a new run; with a `driver` the future gets the run's `Standing`."""
-        named = [Blob(sha256(data).digest(), data, 0) for data in blobs]
-        creation = Creation(self._loop.create_future(), run, rows, named, driver)
-        self._batch.creations.append(creation)
-        self._schedule()
-        return creation.future
-
-    async def _do(self, call: Callable[..., Any], *args: Any) -> Any:
-        """Do a rare write; `call` gets the writer's connection as its first argument."""
-        job = WriteCall(self._loop.create_future(), lambda db: call(db, *args))
-        self._queue_job(job)
-        return await job.future
-
-    def _queue_job(self, job: WriteCall) -> None:
-        self._batch.jobs.append(job)
-        self._schedule()
-
-    # ── reply cache ──
-
-    def keep_sample(self, sample: Sample, most_bytes: int) -> None:
-        notes = self.notes()
-        notes.kept.append(sample)
-        if self._kept % TRIM_EVERY == 0:
-            notes.most_bytes = most_bytes
-        self._kept += 1
-
-    def use_sample(self, sample: Sample, now_us: int) -> None:
-        self.notes().used.append((sample, now_us))
-
-    def drop_sample(self, sample_id: str) -> None:
-        self.notes().dropped.append(sample_id)
-
-
 def heard(future: asyncio.Future[Any]) -> None:
     """Retrieve the exception of a future, so that asyncio does not warn about it."""
     if not future.cancelled():
         future.exception()
+
+
+class Writer(ABC):
+    """Base of writers. It keeps a failure of one lease or operation from affecting the others."""
+
+    def __init__(self) -> None:
+        self.settle: Callable[[Report], None] = lambda report: None
+        """Set by the queue before anything is submitted."""
+        self._fallen: set[Key] = set()
+        """Leases that have lost rows."""
+
+    @abstractmethod
+    async def _write(self, batch: Batch) -> set[Key]:
+        """Write all of a batch, or raise and write nothing. Returns the keys of fenced-off leases."""
+
+    @abstractmethod
+    def _affects_all(self, error: Exception) -> bool:
+        """Return whether every part of a batch would fail with this error."""
+
+    @abstractmethod
+    def _explain(self, error: Exception) -> StoreError: ...
+
+    async def _write_what_can_be(self, batch: Batch) -> dict[Key, StoreError | None]:
+        """Write a batch. If that fails, write each part alone. Returns the leases whose rows were not
+        written; see `Report.failures`.
+
+        What fails is dropped, and its lease becomes invalid: no later row of it is written, because the log
+        would have a gap. The run continues when it is acquired again.
+        """
+        if self._fallen:
+            batch.drop(self._fallen)
+        try:
+            failures: dict[Key, StoreError | None] = dict.fromkeys(await self._write(batch))
+        except Exception as error:  # noqa: BLE001 - every waiter gets it
+            parts = batch.parts()
+            if len(parts) > 1 and not self._affects_all(error):
+                failures = {}
+                for part in parts:
+                    failures.update(await self._write_what_can_be(part))
+                return failures
+            explained = self._explain(error)
+            failures = dict.fromkeys(batch.keys, explained)
+            for operation in batch.operations:
+                operation.failure = explained
+        self._fallen.update(failures)
+        return failures

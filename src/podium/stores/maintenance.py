@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -11,8 +10,8 @@ import msgspec
 from podium.engine.codec import decode
 from podium.engine.log import UNREADABLE, Row, RunRow, Store, damaged_event
 from podium.errors import StoreError, UnknownRunError, UsageError
-from podium.stores import is_postgres, open_store
-from podium.stores.address import shown
+from podium.settings.places import store_file
+from podium.stores import is_postgres, open_store, shown
 from podium.stores.sqlite.connection import schema_version
 
 
@@ -49,26 +48,26 @@ async def copy_run(run_id: str, source: Store, target: Store) -> Copied:
 
 async def _check_new(run_id: str, target: Store) -> None:
     try:
-        found = await target.get(run_id)
+        run = await target.get(run_id)
     except UnknownRunError:
         return
     raise UsageError(
-        f"The store {shown(target.url)} has a run {found.run_id} already.",
+        f"The store {shown(target.url)} has a run {run.run_id} already.",
         hint="A run is copied once; nothing was changed.",
     )
 
 
 def _named(rows: Sequence[Row]) -> list[str]:
     """Return the digests of the blobs that a log names, each once."""
-    found: dict[str, None] = {}
+    digests: dict[str, None] = {}
     for row in rows:
         try:
             data: dict[str, Any] = dict(decode(row.data))
         except UNREADABLE as error:
             raise damaged_event(row, error) from error
         if data.get("blob"):
-            found[str(data["blob"])] = None
-    return list(found)
+            digests[str(data["blob"])] = None
+    return list(digests)
 
 
 async def _compare(run_id: str, rows: list[Row], blobs: dict[str, bytes], target: Store) -> None:
@@ -77,8 +76,8 @@ async def _compare(run_id: str, rows: list[Row], blobs: dict[str, bytes], target
         same = same and await target.get_blob(digest) == data
     if not same:
         raise StoreError(
-            f"Run {run_id} in {shown(target.url)} is not what was copied.",
-            hint="Do not go on with that copy; the original is as it was.",
+            f"Run {run_id} in {shown(target.url)} differs from the original.",
+            hint="Do not use that copy; the original is unchanged.",
         )
 
 
@@ -98,8 +97,11 @@ async def migrate_store(url: str) -> Migrated:
 
 
 async def _version(url: str) -> int:
+    file = store_file(url)
+    if file is not None:
+        return schema_version(file)
     if not is_postgres(url):
-        return schema_version(Path(url.removeprefix("sqlite:///")))
+        return 0  # no other store keeps a version
     try:
         from podium.stores.postgres.connection import read_version  # noqa: PLC0415 - an extra, slow to import
     except ModuleNotFoundError:

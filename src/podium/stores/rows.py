@@ -25,17 +25,17 @@ def unknown(run_id: str) -> UnknownRunError:
     return UnknownRunError(f"There is no run {run_id} in this store.", hint=hint)
 
 
-def the_one(found: Sequence[tuple[Any, ...]], run_id: str) -> tuple[Any, ...]:
-    """Return the only summary among those whose id is or begins with `run_id`; ids are in the first
+def the_one(rows: Sequence[tuple[Any, ...]], run_id: str) -> tuple[Any, ...]:
+    """Return the only summary among those whose id is or begins with `run_id`; ids are in the second
     column."""
-    if len(found) > 1:
+    if len(rows) > 1:
         raise UnknownRunError(
-            f"More than one run begins with {run_id}: {found[0][0]}, {found[1][0]} and perhaps more.",
+            f"More than one run begins with {run_id}: {rows[0][1]}, {rows[1][1]} and perhaps more.",
             hint="Give more characters of the id.",
         )
-    if not found:
+    if not rows:
         raise unknown(run_id)
-    return found[0]
+    return rows[0]
 
 
 _UNSPACED = re.compile("([\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0e7f])")

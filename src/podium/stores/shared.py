@@ -17,7 +17,7 @@ from pathlib import Path
 
 from podium.engine.log import Store
 from podium.errors import StoreError
-from podium.stores import address_of, open_store
+from podium.stores import LOCK_TIMEOUT_S, address_of, open_store
 from podium.stores.commit_queue import heard
 from podium.stores.sqlite.store import SqliteStore
 
@@ -31,9 +31,10 @@ Place = tuple[asyncio.AbstractEventLoop, str]
 class SharedStore:
     """An open store and the number of its users. Belongs to one event loop."""
 
-    def __init__(self, place: Place, replaced: SharedStore | None = None) -> None:
+    def __init__(self, place: Place, lock_timeout: float, replaced: SharedStore | None = None) -> None:
         self.place = place
         self._loop, self._address = place
+        self._lock_timeout = lock_timeout
         self._users = 0
         self._store: Store | None = None
         self._identity: tuple[int, int] | None = None
@@ -50,7 +51,7 @@ class SharedStore:
         try:
             if replaced is not None:
                 await replaced.retire()
-            self._store = store = await open_store(self._address)
+            self._store = store = await open_store(self._address, lock_timeout=self._lock_timeout)
             self._identity = _identity(store)
             await anext(self._guard)
         except BaseException:
@@ -162,14 +163,15 @@ async def borrow(url: str | Path) -> AsyncGenerator[Store]:
         await shared.leave()
 
 
-async def join(url: str | Path) -> tuple[SharedStore, Store]:
-    """Share the store at `url` until `leave` is called on the returned `SharedStore`."""
+async def join(url: str | Path, *, lock_timeout: float = LOCK_TIMEOUT_S) -> tuple[SharedStore, Store]:
+    """Share the store at `url` until `leave` is called on the returned `SharedStore`. The first user's
+    `lock_timeout` counts."""
     _discard_where(lambda loop: loop.is_closed())
     place = (asyncio.get_running_loop(), address_of(str(url)))
     with _lock:
         shared = _shared.get(place)
         if shared is None or not shared.is_current:
-            shared = _shared[place] = SharedStore(place, shared)
+            shared = _shared[place] = SharedStore(place, lock_timeout, shared)
     return shared, await shared.join()
 
 
@@ -178,10 +180,10 @@ def _identity(store: Store) -> tuple[int, int] | None:
     if not isinstance(store, SqliteStore):
         return None
     try:
-        found = store.path.stat()
+        status = store.path.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _forget(shared: SharedStore) -> None:

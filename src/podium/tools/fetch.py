@@ -35,23 +35,38 @@ MAX_URL = 2_048
 _REFUSED_4 = [
     IPv4Network(net)
     for net in (
-        "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
-        "192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24",
-        "192.168.0.0/16", "192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
-        "224.0.0.0/4", "240.0.0.0/4",
+        "0.0.0.0/8",
+        "10.0.0.0/8",
+        "100.64.0.0/10",
+        "127.0.0.0/8",
+        "169.254.0.0/16",
+        "172.16.0.0/12",
+        "192.0.0.0/24",
+        "192.0.2.0/24",
+        "192.31.196.0/24",
+        "192.52.193.0/24",
+        "192.88.99.0/24",
+        "192.168.0.0/16",
+        "192.175.48.0/24",
+        "198.18.0.0/15",
+        "198.51.100.0/24",
+        "203.0.113.0/24",
+        "224.0.0.0/4",
+        "240.0.0.0/4",
         "168.63.129.16/32",  # Azure's metadata service, on an otherwise public address
     )
-]  # fmt: skip
+]
 _GLOBAL_6 = IPv6Network("2000::/3")
 _REFUSED_6 = [
     IPv6Network(net)
     for net in (
         "2001::/23",  # protocol assignments: Teredo, ORCHID and the like
-        "2001:db8::/32", "3fff::/20",  # documentation
+        "2001:db8::/32",
+        "3fff::/20",  # documentation
         "2002::/16",  # 6to4: embeds an IPv4 address
         "2620:4f:8000::/48",
     )
-]  # fmt: skip
+]
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -79,14 +94,19 @@ def public_only(address: Address, port: int) -> str:
     return f"{address} is not a public address" if refused else ""
 
 
+def anywhere(address: Address, port: int) -> str:
+    """Policy for URLs that the user configured: every address."""
+    return ""
+
+
 async def resolve_name(host: str, port: int) -> list[Address]:
     """Resolve a host name once with the system resolver."""
     try:
         answers = await offload(socket.getaddrinfo, host, port, 0, socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        raise ToolError(f"{host} could not be found: {error}.") from error
-    found = [ip_address(str(answer[4][0]).partition("%")[0]) for answer in answers]
-    return list(dict.fromkeys(found))
+        raise ToolError(f"{host} could not be resolved: {error}.") from error
+    addresses = [ip_address(str(answer[4][0]).partition("%")[0]) for answer in answers]
+    return list(dict.fromkeys(addresses))
 
 
 def parse_url(url: str) -> Target:
@@ -181,7 +201,7 @@ class PinnedBackend(httpcore2.AsyncNetworkBackend):
         timeout: float | None = None,
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
-        raise ToolError("Only hosts can be fetched from.")
+        raise ToolError("Unix sockets are refused.")
 
 
 async def request(
@@ -217,11 +237,11 @@ async def request(
                 extensions={"timeout": dict.fromkeys(_PHASES, seconds)},
             ) as response,
         ):
-            found = {
+            received = {
                 name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers
             }
-            body, cut = await _read(response.aiter_stream(), found.get("content-encoding", ""), max_bytes)
-            return Reply(response.status, found, body, cut)
+            body, cut = await _read(response.aiter_stream(), received.get("content-encoding", ""), max_bytes)
+            return Reply(response.status, received, body, cut)
     except httpcore2.TimeoutException as error:
         raise ToolError(f"{target.host} took too long to answer.") from error
     except (httpcore2.NetworkError, httpcore2.ProtocolError, ssl.SSLError, OSError) as error:
@@ -232,17 +252,17 @@ async def _read(chunks: AsyncIterator[bytes], encoding: str, max_bytes: int) -> 
     """Read and decompress the body chunk by chunk, so that a decompression bomb is truncated like any large
     body."""
     unfold = _unfolder(encoding)
-    kept, size, wire = list[bytes](), 0, 0
+    pieces, size, wire = list[bytes](), 0, 0
     async for chunk in chunks:
         wire += len(chunk)
         data = chunk
         while data:
             piece, data = unfold(data, max_bytes - size + 1)
-            kept.append(piece)
+            pieces.append(piece)
             size += len(piece)
             if size > max_bytes or wire > max_bytes:
-                return b"".join(kept)[:max_bytes], True
-    return b"".join(kept), False
+                return b"".join(pieces)[:max_bytes], True
+    return b"".join(pieces), False
 
 
 def _unfolder(encoding: str) -> Callable[[bytes, int], tuple[bytes, bytes]]:
@@ -252,14 +272,14 @@ def _unfolder(encoding: str) -> Callable[[bytes, int], tuple[bytes, bytes]]:
     if name in ("", "identity"):
         return lambda data, most: (data, b"")
     if name not in ("gzip", "x-gzip", "deflate"):
-        raise ToolError(f"The answer is encoded as {encoding[:40]!r}, which was not asked for.")
+        raise ToolError(f"The response is encoded as {encoding[:40]!r}, which was not requested.")
     engine = zlib.decompressobj(wbits=47)  # gzip or zlib, detected by the header
 
     def unfold(data: bytes, most: int) -> tuple[bytes, bytes]:
         try:
             return engine.decompress(data, most), engine.unconsumed_tail
         except zlib.error as error:
-            raise ToolError("The answer is not validly compressed.") from error
+            raise ToolError("The response is not validly compressed.") from error
 
     return unfold
 
@@ -289,9 +309,9 @@ class Fetched(msgspec.Struct, frozen=True):
     @property
     def text(self) -> str:
         """The body decoded with the charset from the header, else the one in the document, else UTF-8."""
-        told = self.charset or charset_inside(self.body) or "utf-8"
+        charset = self.charset or charset_inside(self.body) or "utf-8"
         try:
-            return self.body.decode(told, "replace")
+            return self.body.decode(charset, "replace")
         except (LookupError, UnicodeError):  # unknown encoding
             return self.body.decode("utf-8", "replace")
 
@@ -335,7 +355,7 @@ class Fetcher:
             if reply.status not in (301, 302, 303, 307, 308):
                 return _checked(target, reply, types)
             if not (location := reply.headers.get("location", "")):
-                raise ToolError(f"{target.url} redirects to nowhere.")
+                raise ToolError(f"{target.url} redirects without a target.")
             target = parse_url(urljoin(target.url, location))
         raise ToolError(f"{target.url} redirects more than {MAX_REDIRECTS} times.")
 
@@ -343,8 +363,8 @@ class Fetcher:
 def _checked(target: Target, reply: Reply, types: re.Pattern[str]) -> Fetched:
     if reply.status >= 300 or reply.status < 200:
         raise ToolError(f"{target.url} answered {reply.status}.")
-    told = reply.headers.get("content-type", "")
-    kind, _, parameters = told.partition(";")
+    header = reply.headers.get("content-type", "")
+    kind, _, parameters = header.partition(";")
     kind = kind.strip().lower()
     if (kind and not types.fullmatch(kind)) or (not kind and b"\0" in reply.body[:1024]):
         raise ToolError(f"{target.url} is {kind[:80] or 'binary'}, which cannot be read as text.")

@@ -1,4 +1,4 @@
-"""List, read and search file tools.
+"""List, read, search and write file tools.
 
 Regular expressions are matched in a subprocess: Python's `re` cannot be interrupted and holds the GIL, so one
 bad pattern would block the process forever.
@@ -19,9 +19,9 @@ from msgspec import Meta
 from podium.engine.process import offload, run_process
 from podium.errors import UsageError
 from podium.settings.places import named
-from podium.tools import matching
+from podium.tools import line_search
 from podium.tools.folder import Folder
-from podium.tools.matching import Found, Text, match_plainly
+from podium.tools.line_search import Found, Text, match_plainly
 from podium.tools.tool import (
     MAX_TEXT,
     ROOM,
@@ -37,12 +37,6 @@ from podium.tools.tool import (
 MATCHING_SECONDS = 5.0
 
 
-class _Asked(msgspec.Struct):
-    pattern: str
-    texts: list[Text]
-    limit: int
-
-
 class _Answer(msgspec.Struct):
     found: list[Found] = []
     error: str = ""
@@ -50,10 +44,12 @@ class _Answer(msgspec.Struct):
 
 async def match_pattern(pattern: str, texts: list[Text], limit: int) -> list[Found]:
     """Return the lines that match the pattern; raise a `ToolError` if it is invalid or takes too long."""
-    asked = msgspec.json.encode(_Asked(pattern, texts, limit))
+    request = msgspec.json.encode({"pattern": pattern, "texts": texts, "limit": limit})
     try:
         async with asyncio.timeout(MATCHING_SECONDS):
-            done = await run_process([sys.executable, "-I", "-S", matching.__file__], env={}, stdin=asked)
+            done = await run_process(
+                [sys.executable, "-I", "-S", line_search.__file__], env={}, stdin=request
+            )
     except TimeoutError as error:
         raise ToolError(f"The pattern took longer than {MATCHING_SECONDS:g} s: use a simpler one.") from error
     if done.returncode != 0 or done.truncated:
@@ -99,6 +95,13 @@ class SearchArguments(Arguments, frozen=True):
     limit: Annotated[int, Meta(ge=1, le=200, description="Lines to find")] = 50
 
 
+class WriteArguments(Arguments, frozen=True):
+    """Arguments of `write_file`."""
+
+    path: PathBelow
+    text: Annotated[str, Meta(description="The whole new content")]
+
+
 class ListFiles:
     """The `list_files` tool."""
 
@@ -109,10 +112,10 @@ class ListFiles:
     async def call(self, args: dict[str, Any]) -> ToolResult:
         return await offload(self._list, read_arguments(args, ListArguments))
 
-    def _list(self, asked: ListArguments) -> ToolResult:
+    def _list(self, arguments: ListArguments) -> ToolResult:
         lines = list[str]()
-        for entry in self._folder.walk(asked.path, deep=asked.recursive):
-            if not fnmatch.fnmatchcase(entry.path.rpartition("/")[2], asked.pattern):
+        for entry in self._folder.walk(arguments.path, deep=arguments.recursive):
+            if not fnmatch.fnmatchcase(entry.path.rpartition("/")[2], arguments.pattern):
                 continue
             if len(lines) == MAX_LISTED:
                 lines.append(f"[more than {MAX_LISTED:,}: name a folder or a pattern]")
@@ -131,13 +134,13 @@ class ReadFile:
     async def call(self, args: dict[str, Any]) -> ToolResult:
         return await offload(self._read, read_arguments(args, ReadArguments))
 
-    def _read(self, asked: ReadArguments) -> ToolResult:
-        text = text_of(self._folder.read(asked.path), asked.path)
-        if asked.offset and asked.offset >= len(text):
-            raise ToolError(f"{asked.path} has only {len(text):,} characters.")
-        end = asked.offset + min(asked.limit, PAGE)
+    def _read(self, arguments: ReadArguments) -> ToolResult:
+        text = text_of(self._folder.read(arguments.path), arguments.path)
+        if arguments.offset and arguments.offset >= len(text):
+            raise ToolError(f"{arguments.path} has only {len(text):,} characters.")
+        end = arguments.offset + min(arguments.limit, PAGE)
         more = f"\n[{len(text) - end:,} characters follow: offset {end}]" if end < len(text) else ""
-        return succeeded((text[asked.offset : end] or "[the file is empty]") + more)
+        return succeeded((text[arguments.offset : end] or "[the file is empty]") + more)
 
 
 class SearchFiles:
@@ -150,19 +153,19 @@ class SearchFiles:
         self._folder = folder
 
     async def call(self, args: dict[str, Any]) -> ToolResult:
-        asked = read_arguments(args, SearchArguments)
-        texts, skipped = await offload(self._texts, asked)
-        if asked.regex:
-            found = await match_pattern(asked.text, texts, asked.limit)
+        arguments = read_arguments(args, SearchArguments)
+        texts, skipped = await offload(self._texts, arguments)
+        if arguments.regex:
+            matches = await match_pattern(arguments.text, texts, arguments.limit)
         else:
-            found = await offload(match_plainly, asked.text, texts, asked.limit)
-        return succeeded(_told(found, asked.limit, skipped))
+            matches = await offload(match_plainly, arguments.text, texts, arguments.limit)
+        return succeeded(listing(matches, arguments.limit, skipped))
 
-    def _texts(self, asked: SearchArguments) -> tuple[list[Text], str]:
+    def _texts(self, arguments: SearchArguments) -> tuple[list[Text], str]:
         """Return the texts to search, within limits of size and time, and a note about skipped files."""
         texts, size, ends = list[Text](), 0, time.monotonic() + MAX_READING_SECONDS
-        for entry in self._folder.walk(asked.path):
-            if entry.is_folder or not fnmatch.fnmatchcase(entry.path.rpartition("/")[2], asked.pattern):
+        for entry in self._folder.walk(arguments.path):
+            if entry.is_folder or not fnmatch.fnmatchcase(entry.path.rpartition("/")[2], arguments.pattern):
                 continue
             size += entry.size
             if size > MAX_SEARCHED_BYTES or time.monotonic() > ends:
@@ -174,33 +177,53 @@ class SearchFiles:
         return texts, ""
 
 
+class WriteFile:
+    """The `write_file` tool."""
+
+    def __init__(self, folder: Folder) -> None:
+        self.spec = spec_of("write_file", "Create or replace a text file of the folder.", WriteArguments)
+        self._folder = folder
+
+    async def call(self, args: dict[str, Any]) -> ToolResult:
+        arguments = read_arguments(args, WriteArguments)
+        data = arguments.text.encode("utf-8", "replace")
+        new = await offload(self._folder.write, arguments.path, data)
+        return succeeded(f"{'Created' if new else 'Replaced'} {arguments.path} ({len(data):,} bytes).")
+
+
 def file_tools(folder: Path) -> list[Tool]:
-    """Return the file tools for this folder."""
+    """Return the tools that read this folder."""
     inside = Folder(folder)
     return [ListFiles(inside), ReadFile(inside), SearchFiles(inside)]
 
 
-def text_of(data: bytes, told: str) -> str:
+def write_tools(folder: Path) -> list[Tool]:
+    """Return the tools that change this folder."""
+    return [WriteFile(Folder(folder))]
+
+
+def text_of(data: bytes, path: str) -> str:
     """Decode the text of a file, or raise a `ToolError` if it is binary."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data.decode("utf-16", "replace")
     if b"\0" in data[:8192]:
-        raise ToolError(f"{told} is a binary file of {len(data):,} bytes.")
+        raise ToolError(f"{path} is a binary file of {len(data):,} bytes.")
     return data.decode("utf-8-sig", "replace")
 
 
-def _told(found: list[Found], limit: int, skipped: str) -> str:
-    lines = [f"{path}:{number}: {line}" for path, number, line in found]
-    if len(found) >= limit:
+def listing(matches: list[Found], limit: int, note: str) -> str:
+    """Return the matches as `path:line: text`, with a note about files that were not searched."""
+    lines = [f"{path}:{number}: {line}" for path, number, line in matches]
+    if len(matches) >= limit:
         lines.append(f"[the first {limit}]")
-    if skipped:
-        lines.append(f"[{skipped}]")
+    if note:
+        lines.append(f"[{note}]")
     return "\n".join(lines) or "Nothing found."
 
 
-def readable_folder(given: str) -> str:
+def readable_folder(path: str) -> str:
     """Return the absolute path of a folder that a user named, so that a later process finds it too."""
-    folder = named(given).absolute()
+    folder = named(path).absolute()
     if not folder.is_dir():
-        raise UsageError(f"There is no folder {given} to read.", hint="Give --files a folder.")
+        raise UsageError(f"There is no folder {path} to read.", hint="Give --files a folder.")
     return str(folder)

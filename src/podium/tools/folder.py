@@ -1,13 +1,14 @@
-"""Read-only access to one folder, confined to it.
+"""Access to one folder, confined to it.
 
 Paths are walked with `openat` and `O_NOFOLLOW`, one name at a time. The file that is checked is the file that
-is read: a symlink swapped in between check and use is not followed.
+is read or replaced: a symlink swapped in between check and use is not followed.
 """
 
 from __future__ import annotations
 
 import fnmatch
 import os
+import secrets
 import stat
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
@@ -25,15 +26,20 @@ MAX_PATH = 500
 MAX_SEEN = 50_000
 """Maximum number of entries one walk looks at."""
 
-SECRET_FILES = (
-    "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "*.gpg", "*.ppk", "*.tfstate*",
-    "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "*.env", "credentials", "credentials.*",
-    "secrets.*", "secret.*", "*service-account*.json", "*service_account*.json",
-)  # fmt: skip
+SECRET_FILES = tuple(
+    """
+    *.pem *.key *.p12 *.pfx *.jks *.keystore *.kdbx *.gpg *.ppk *.tfstate* id_rsa* id_dsa* id_ecdsa*
+    id_ed25519* *.env credentials credentials.* secrets.* secret.* *service-account*.json
+    *service_account*.json
+    """.split()
+)
 """Name patterns of files that may hold secrets and are refused, in addition to all names with a leading
 dot."""
 
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a FIFO must not block the open
+
+
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class FolderEntry(msgspec.Struct, frozen=True):
@@ -63,6 +69,17 @@ class Folder:
         with self._inside(folders, path) as handle:
             return _read(handle, name, path)
 
+    def write(self, path: str, data: bytes) -> bool:
+        """Create or replace a regular file, and create the folders that it needs. Readers see the old
+        content or the new one, never a part. Return whether the file is new."""
+        *folders, name = self._parts(path) or [""]
+        if not name:
+            raise ToolError("A path of a file is needed.")
+        if len(data) > MAX_FILE_BYTES:
+            raise ToolError(f"{path} is too large: over {MAX_FILE_BYTES:,} bytes.")
+        with self._inside(folders, path, make=True) as handle:
+            return _replace(handle, name, path, data)
+
     def walk(
         self, path: str = "", *, deep: bool = True, most: int = MAX_SEEN, tell_links: bool = False
     ) -> Iterator[FolderEntry]:
@@ -87,13 +104,20 @@ class Folder:
         return parts
 
     @contextmanager
-    def _inside(self, folders: list[str], told: str) -> Generator[int]:
-        """Open the folder that `folders` leads to and yield its descriptor."""
+    def _inside(self, folders: list[str], path: str, *, make: bool = False) -> Generator[int]:
+        """Open the folder that `folders` leads to and yield its descriptor. With `make`, create missing
+        folders."""
+
+        def enter(name: str, handle: int) -> int:
+            if make:
+                _make_folder(name, handle, path)
+            return _open(name, NO_LINKS, handle, path)
+
         try:
             root = open_root(self.root)
         except OSError as error:
             raise ToolError(f"The folder cannot be opened: {error.strerror}.") from error
-        with descended(root, folders, lambda name, at: _open(name, NO_LINKS, at, told)) as handle:
+        with descended(root, folders, enter) as handle:
             yield handle
 
 
@@ -103,61 +127,96 @@ def is_refused(name: str) -> bool:
     return low.startswith(".") or any(fnmatch.fnmatchcase(low, pattern) for pattern in SECRET_FILES)
 
 
-def _open(name: str, flags: int, handle: int, told: str) -> int:
+def _open(name: str, flags: int, handle: int, path: str) -> int:
     try:
         return os.open(name, flags, dir_fd=handle)
     except OSError as error:
         if _is_link(name, handle):
-            raise ToolError(f"{told} is refused: links are not followed.") from error
-        raise ToolError(f"{told} cannot be read: {error.strerror}.") from error
+            raise ToolError(f"{path} is refused: links are not followed.") from error
+        raise ToolError(f"{path} cannot be read: {error.strerror}.") from error
 
 
 def _is_link(name: str, handle: int) -> bool:
-    try:
-        return stat.S_ISLNK(os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode)
-    except OSError:  # report the first error instead
-        return False
+    state = _state(name, handle)  # without one, the first error is reported
+    return state is not None and stat.S_ISLNK(state.st_mode)
 
 
-def _read(handle: int, name: str, told: str) -> bytes:
-    file = _open(name, _FILE, handle, told)
+def _read(handle: int, name: str, path: str) -> bytes:
+    file = _open(name, _FILE, handle, path)
     try:
         mode = os.fstat(file).st_mode
         if stat.S_ISDIR(mode):
-            raise ToolError(f"{told} is a folder.")
+            raise ToolError(f"{path} is a folder.")
         if not stat.S_ISREG(mode):
-            raise ToolError(f"{told} is refused: it is not a regular file.")
+            raise ToolError(f"{path} is refused: it is not a regular file.")
         with os.fdopen(file, "rb", closefd=False) as opened:
             data = opened.read(MAX_FILE_BYTES + 1)
     finally:
         os.close(file)
     if len(data) > MAX_FILE_BYTES:
-        raise ToolError(f"{told} is too large: over {MAX_FILE_BYTES:,} bytes.")
+        raise ToolError(f"{path} is too large: over {MAX_FILE_BYTES:,} bytes.")
     return data
 
 
+def _make_folder(name: str, handle: int, path: str) -> None:
+    try:
+        os.mkdir(name, dir_fd=handle)
+    except FileExistsError:
+        return
+    except OSError as error:
+        raise ToolError(f"{path} cannot be written: {error.strerror}.") from error
+
+
+def _replace(handle: int, name: str, path: str, data: bytes) -> bool:
+    before = _state(name, handle)
+    if before is not None and not stat.S_ISREG(before.st_mode):
+        raise ToolError(f"{path} is refused: it is a folder, a link or a special file.")
+    part = f".podium-{secrets.token_hex(8)}"
+    try:
+        file = os.open(part, _NEW_FILE, 0o666 if before is None else 0o600, dir_fd=handle)
+        try:
+            with os.fdopen(file, "wb") as opened:
+                opened.write(data)
+                if before is not None:
+                    os.fchmod(opened.fileno(), stat.S_IMODE(before.st_mode))
+            os.rename(part, name, src_dir_fd=handle, dst_dir_fd=handle)
+        except OSError:
+            os.unlink(part, dir_fd=handle)
+            raise
+    except OSError as error:
+        raise ToolError(f"{path} cannot be written: {error.strerror}.") from error
+    return before is None
+
+
+def _state(name: str, handle: int) -> os.stat_result | None:
+    try:
+        return os.stat(name, dir_fd=handle, follow_symlinks=False)
+    except OSError:
+        return None
+
+
 def _below(
-    handle: int, prefix: str, depth: int, left: list[int], *, tell_links: bool
+    handle: int, prefix: str, depth: int, remaining: list[int], *, tell_links: bool
 ) -> Iterator[FolderEntry]:
     with os.scandir(handle) as scan:
         names = sorted(entry.name for entry in scan if not is_refused(entry.name))
     for name in names:
-        left[0] -= 1
-        if left[0] < 0:
+        remaining[0] -= 1
+        if remaining[0] < 0:
             return
         path = f"{prefix}/{name}" if prefix else name
         try:
-            found = os.stat(name, dir_fd=handle, follow_symlinks=False)
-            if stat.S_ISREG(found.st_mode):
-                yield FolderEntry(path, is_folder=False, size=found.st_size, mtime_ns=found.st_mtime_ns)
-            elif tell_links and stat.S_ISLNK(found.st_mode):
+            info = os.stat(name, dir_fd=handle, follow_symlinks=False)
+            if stat.S_ISREG(info.st_mode):
+                yield FolderEntry(path, is_folder=False, size=info.st_size, mtime_ns=info.st_mtime_ns)
+            elif tell_links and stat.S_ISLNK(info.st_mode):
                 yield FolderEntry(path, is_folder=False, is_link=True)
-            elif stat.S_ISDIR(found.st_mode):
+            elif stat.S_ISDIR(info.st_mode):
                 yield FolderEntry(path, is_folder=True)
                 if depth > 1:
                     deeper = os.open(name, NO_LINKS, dir_fd=handle)
                     try:
-                        yield from _below(deeper, path, depth - 1, left, tell_links=tell_links)
+                        yield from _below(deeper, path, depth - 1, remaining, tell_links=tell_links)
                     finally:
                         os.close(deeper)
         except OSError:  # deleted, replaced or made unreadable since it was listed: skip it

@@ -120,15 +120,20 @@ def is_folder(name: str, handle: int) -> bool:
         return False
 
 
+def open_folder(name: str, handle: int) -> int:
+    """Open a folder in the folder of a descriptor; a symlink is refused."""
+    return os.open(name, NO_LINKS, dir_fd=handle)
+
+
 def enter_folder(name: str, handle: int) -> int:
     """Open a folder; if its mode denies access, set it to 0700 first."""
     try:
-        return os.open(name, NO_LINKS, dir_fd=handle)
+        return open_folder(name, handle)
     except PermissionError:
         if not is_folder(name, handle):
             raise
         set_mode(name, 0o700, handle)
-        return os.open(name, NO_LINKS, dir_fd=handle)
+        return open_folder(name, handle)
 
 
 def set_mode(name: str, mode: int, handle: int) -> None:
@@ -160,7 +165,7 @@ def _empty(name: str, holder: int, top: int, levels: int) -> list[str]:
     """Remove everything in a folder. Folders nested too deeply move to `top`; return their new names."""
     _open_up(name, holder)
     moved: list[str] = []
-    inside = os.open(name, NO_LINKS, dir_fd=holder)
+    inside = open_folder(name, holder)
     try:
         for entry in _entries(inside):
             if not entry.is_dir(follow_symlinks=False):

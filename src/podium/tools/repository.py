@@ -1,30 +1,53 @@
-"""Repository map, files and symbols for a coder."""
+"""Files and repository map for a coder. Whatever does not fit ends with a note on how to read on."""
 
 from __future__ import annotations
 
-import ast
 import fnmatch
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
 from podium.engine.process import offload
 from podium.tools.files import match_pattern
 from podium.tools.folder import SECRET_FILES
-from podium.tools.matching import Found, Text, match_plainly
-from podium.tools.testing.cases import is_code, is_test_file, parse_python
+from podium.tools.line_search import Found, Text, match_plainly, shortened
+from podium.tools.openat_walk import printable
+from podium.tools.symbols import symbols_of
+from podium.tools.testing.cases import is_code, is_test_file
 from podium.tools.tool import ToolError
-from podium.tools.workspace.editing import decoded
+from podium.tools.workspace.edits import decoded
 from podium.tools.workspace.git import LINK, SUBMODULE, Blob
-from podium.tools.workspace.tree import WorkTree, shown
+from podium.tools.workspace.tree import WorkTree
 from podium.tools.workspace.workspace import Workspace
 
 MAX_FILE_BYTES = 1_000_000
+"""Maximum size of a file that is read as a whole."""
+MAX_RANGE_BYTES = 100_000_000
+"""Maximum size of a file that is read in ranges."""
 MAX_LINES = 800
 MAX_CHARACTERS = 40_000
 MAX_SEARCHED_BYTES = 30_000_000
 MAX_FOUND = 100
+MAX_LISTED = 500
+MAX_CONTEXT = 10
+_ROOM = 120
+"""Characters reserved for a note on how to read on."""
+
+
+class _Page(msgspec.Struct):
+    """Lines of one answer, within a number of characters."""
+
+    room: int
+    lines: list[str] = []
+
+    def add(self, *lines: str) -> bool:
+        """Add the lines if they fit, or return False."""
+        size = sum(len(line) + 1 for line in lines)
+        if size > self.room:
+            return False
+        self.room -= size
+        self.lines += lines
+        return True
 
 
 class Repository:
@@ -35,31 +58,34 @@ class Repository:
         self._tree = WorkTree(workspace.folder)
 
     def paths(self) -> list[str]:
-        """Return every readable file, sorted by path."""
+        """Return every file that can be read as a whole, sorted by path."""
         return sorted(path for path, blob in self._workspace.files.items() if _is_readable(path, blob))
 
-    def text(self, path: str) -> str:
+    def text(self, path: str, limit: int = MAX_FILE_BYTES) -> str:
         """Return a file's text, or raise a `ToolError` with the reason."""
         blob = self._workspace.files.get(path)
         if blob is None:
-            raise ToolError(f"There is no file {shown(path)[:200]}.{self._hint(path)}")
+            raise ToolError(f"There is no file {printable(path)[:200]}.{self._hint(path)}")
         if _is_secret(path):
             raise ToolError(f"{path} is refused: it may hold secrets.")
         if blob.mode in (LINK, SUBMODULE):
             raise ToolError(f"{path} is a link or a submodule.")
-        if blob.size > MAX_FILE_BYTES:
+        if blob.size > limit:
             raise ToolError(f"{path} is too large: {blob.size:,} bytes.")
         try:
-            found = decoded(self._tree.read(path, MAX_FILE_BYTES))
+            file = decoded(self._tree.read(path, limit))
         except OSError as error:
             raise ToolError(f"{path} cannot be read: {error.strerror}.") from error
-        if found is None:
+        if file is None:
             raise ToolError(f"{path} is a binary file of {blob.size:,} bytes.")
-        return found.text.encode("utf-8", "replace").decode()
+        return file.text.encode("utf-8", "replace").decode()
 
-    def lines(self, path: str, first: int = 1, last: int = 0) -> str:
-        """Return a range of lines with their numbers, and a note about the lines that follow."""
-        every = self.text(path).split("\n")
+    def lines(
+        self, path: str, first: int = 1, last: int = 0, *, offset: int = 0, limit: int = MAX_CHARACTERS
+    ) -> str:
+        """Return a range of lines with their numbers, and a note on how to read on, `limit` characters at
+        most. `offset` skips characters of the first line, for lines that are longer than an answer."""
+        every = self.text(path, MAX_RANGE_BYTES).split("\n")
         if every[-1] == "":
             every.pop()
         if not every:
@@ -67,45 +93,100 @@ class Repository:
         start = max(1, first)
         if start > len(every):
             raise ToolError(f"{path} has only {len(every)} lines.")
+        if offset and offset >= len(every[start - 1]):
+            raise ToolError(f"Line {start} of {path} has only {len(every[start - 1]):,} characters.")
         end = min(last if last >= start else len(every), start + MAX_LINES - 1, len(every))
-        width, told, size = len(str(end)), list[str](), 0
+        width, page = len(str(end)), _Page(max(limit, 2 * _ROOM) - _ROOM)
         for number in range(start, end + 1):
-            line = f"{number:>{width}}  {every[number - 1][:2_000]}"
-            size += len(line) + 1
-            if size > MAX_CHARACTERS and told:
+            skipped = offset if number == start else 0
+            line = every[number - 1][skipped:]
+            if page.add(f"{number:>{width}}  {line}"):
+                continue
+            if number > start:
                 end = number - 1
                 break
-            told.append(line)
+            shown = page.room - width - 4
+            page.add(f"{number:>{width}}  {line[:shown]}")
+            more = f"[line {number} goes on for {len(line) - shown:,} characters: "
+            return "\n".join([*page.lines, f"{more}first line {number}, offset {skipped + shown}]"])
         if end < len(every):
-            told.append(f"[{len(every) - end} lines follow: ask from line {end + 1}]")
-        return "\n".join(told)
+            page.lines.append(f"[{len(every) - end} lines follow, from line {end + 1}]")
+        return "\n".join(page.lines)
 
-    async def search(self, wanted: str, *, regex: bool = False, pattern: str = "*", limit: int = 50) -> str:
-        """Return the lines that contain a text or match a regular expression, as `path:line: text`."""
+    def list_files(self, where: str = "", *, offset: int = 0, limit: int = MAX_CHARACTERS) -> str:
+        """Return the files with their sizes: all, those of a folder, or those whose path or name fits a
+        pattern such as `*.py`."""
+        folder = where.strip("/").removeprefix("./").strip("/")
+        files = self._workspace.files
+        names = [path for path in sorted(files) if not _is_secret(path)]
+        if folder not in ("", "."):
+            below = [path for path in names if path.startswith(folder + "/")]
+            names = below or [path for path in names if _fits(path, folder)]
+        if not names:
+            return (
+                f"No files: {printable(where)[:200]} is no folder, and no path fits it."
+                if where
+                else "No files."
+            )
+        if offset >= len(names):
+            raise ToolError(f"There are only {len(names):,} files.")
+        page, shown = _Page(max(limit, 2 * _ROOM) - _ROOM), 0
+        for path in names[max(0, offset) : max(0, offset) + MAX_LISTED]:
+            if not page.add(f"{printable(path)} ({_about(files[path])})"):
+                break
+            shown += 1
+        end = max(0, offset) + shown
+        if end < len(names):
+            page.lines.append(f"[{len(names) - end:,} files follow: offset {end}]")
+        return "\n".join(page.lines)
+
+    async def search(
+        self,
+        wanted: str,
+        *,
+        regex: bool = False,
+        pattern: str = "*",
+        limit: int = 50,
+        context: int = 0,
+        offset: int = 0,
+        characters: int = MAX_CHARACTERS,
+    ) -> str:
+        """Return the lines that contain a text or match a regular expression, as `path:line: text`.
+
+        `context` adds lines before and after each, as `path-line- text`. `offset` skips the first matches.
+        """
         if not wanted or len(wanted) > 500:
             raise ToolError("A text of 1 to 500 characters is needed.")
-        limit = max(1, min(limit, MAX_FOUND))
+        limit, offset = max(1, min(limit, MAX_FOUND)), max(0, offset)
         texts, left_out = await offload(self._texts, pattern)
         if regex:
-            found = await match_pattern(wanted, texts, limit)
+            matches = await match_pattern(wanted, texts, offset + limit + 1)
         else:
-            found = await offload(match_plainly, wanted, texts, limit)
-        return _told(found, limit, left_out)
+            matches = await offload(match_plainly, wanted, texts, offset + limit + 1)
+        if offset and offset >= len(matches):
+            raise ToolError(f"There are only {len(matches):,} matches.")
+        shown = matches[offset : offset + limit]
+        page = _Page(max(characters, 1_000) - 2 * _ROOM)
+        count = _show(page, shown, dict(texts), max(0, min(context, MAX_CONTEXT)))
+        notes = list[str]()
+        if offset + count < len(matches):
+            notes.append(f"[more lines match: offset {offset + count}]")
+        if left_out:
+            notes.append(f"[{left_out} files were not searched: name a pattern]")
+        return "\n".join([*page.lines, *notes]) or "Nothing found."
 
     def _texts(self, pattern: str) -> tuple[list[Text], int]:
         texts, size, left_out = list[Text](), 0, 0
-        for path in self.paths():
-            if not (
-                fnmatch.fnmatchcase(path, pattern) or fnmatch.fnmatchcase(path.rpartition("/")[2], pattern)
-            ):
+        for path, blob in sorted(self._workspace.files.items()):
+            if blob.mode in (LINK, SUBMODULE) or _is_secret(path) or not _fits(path, pattern):
                 continue
-            size += self._workspace.files[path].size
-            if size > MAX_SEARCHED_BYTES:
+            if size + blob.size > MAX_SEARCHED_BYTES:
                 left_out += 1
                 continue
+            size += blob.size
             try:
-                texts.append((path, self.text(path)))
-            except ToolError:  # binary or too large: nothing to search
+                texts.append((path, self.text(path, MAX_SEARCHED_BYTES)))
+            except ToolError:  # binary: nothing to search
                 continue
         return texts, left_out
 
@@ -113,6 +194,45 @@ class Repository:
         name = path.rpartition("/")[2].casefold()
         near = [known for known in self.paths() if known.rpartition("/")[2].casefold() == name and name]
         return f" Did you mean {', '.join(near[:3])}?" if near else ""
+
+
+def _show(page: _Page, matches: Sequence[Found], texts: dict[str, str], context: int) -> int:
+    """Add the matches to the page, each with its context; return how many fitted. Context that two matches
+    share is shown once."""
+    shown = ("", 0)
+    for count, (path, number, line) in enumerate(matches):
+        block = [f"{printable(path)}:{number}: {line}"]
+        if context:
+            every, after = texts[path].splitlines(), matches[count + 1 : count + 2]
+            start = max(1, number - context, shown[1] + 1 if shown[0] == path else 1)
+            end = min(len(every), number + context)
+            if after and after[0][0] == path:
+                end = min(end, after[0][1] - 1)
+            block = [*_beside(path, every, start, number - 1), *block, *_beside(path, every, number + 1, end)]
+            if page.lines and (shown[0] != path or start > shown[1] + 1):
+                block.insert(0, "--")
+            shown = (path, end)
+        if page.add(*block):
+            continue
+        if count:
+            return count
+        page.lines.append(f"{printable(path)}:{number}: {line}"[: page.room])
+        return 1
+    return len(matches)
+
+
+def _beside(path: str, every: Sequence[str], first: int, last: int) -> list[str]:
+    return [f"{printable(path)}-{at}- {shortened(every[at - 1])}" for at in range(first, last + 1)]
+
+
+def _fits(path: str, pattern: str) -> bool:
+    return fnmatch.fnmatchcase(path, pattern) or fnmatch.fnmatchcase(path.rpartition("/")[2], pattern)
+
+
+def _about(blob: Blob) -> str:
+    if blob.mode == SUBMODULE:
+        return "submodule"
+    return "link" if blob.mode == LINK else f"{blob.size:,} bytes"
 
 
 def _is_readable(path: str, blob: Blob) -> bool:
@@ -123,114 +243,6 @@ def _is_secret(path: str) -> bool:
     """Judge by the file name. Source files such as `secrets.py` are not secrets."""
     name = path.rpartition("/")[2].casefold()
     return not is_code(name) and any(fnmatch.fnmatchcase(name, pattern) for pattern in SECRET_FILES)
-
-
-def _told(found: list[Found], limit: int, left_out: int) -> str:
-    lines = [f"{shown(path)}:{number}: {line}" for path, number, line in found]
-    if len(found) >= limit:
-        lines.append(f"[the first {limit}]")
-    if left_out:
-        lines.append(f"[{left_out} files were not searched: name a pattern]")
-    return "\n".join(lines) or "Nothing found."
-
-
-MAX_SYMBOLS = 400
-MAX_SIGNATURE = 140
-
-
-class Symbol(msgspec.Struct, frozen=True):
-    """A class, function, method or type."""
-
-    line: int
-    text: str
-    """The declaration without its body."""
-    depth: int = 0
-    """1 for a member of a class, 0 otherwise."""
-
-
-_WORDS = (
-    r"(?:export\s+|default\s+|declare\s+|abstract\s+|async\s+"
-    r"|public\s+|private\s+|protected\s+|static\s+|final\s+)*"
-)
-_JAVASCRIPT = (
-    rf"^(\s{{0,4}}){_WORDS}(?:class|interface|enum|function\*?|type|namespace)\s+\w+[^{{;=]*",
-    r"^(\s{0,4})(?:export\s+)?(?:const|let)\s+\w+\s*(?::[^=]+)?=\s*(?:async\s*)?(?:\([^)]*\)|\w+)\s*(?::[^=]+)?=>",
-)
-_C_LIKE = (
-    rf"^(\s{{0,4}}){_WORDS}(?:class|interface|enum|struct|record|trait|object|namespace)\s+\w+[^{{;]*",
-    rf"^(\s{{0,4}}){_WORDS}(?!return|else|new|if|for|while|switch)[\w<>\[\],*&:]+\s+[\w*&:~]+\s*\([^;{{]*\)[^;{{]*\{{",
-)
-_PATTERNS: dict[str, tuple[str, ...]] = {
-    ".js": _JAVASCRIPT, ".jsx": _JAVASCRIPT, ".ts": _JAVASCRIPT, ".tsx": _JAVASCRIPT, ".mjs": _JAVASCRIPT,
-    ".cjs": _JAVASCRIPT, ".vue": _JAVASCRIPT, ".svelte": _JAVASCRIPT,
-    ".go": (r"^()func\s[^{]+", r"^()type\s+\w+[^{]*"),
-    ".rs": (
-        r"^(\s{0,4})(?:pub(?:\([^)]*\))?\s+)?(?:async\s+|unsafe\s+|const\s+)*"
-        r"(?:fn|struct|enum|trait|impl|mod|type|macro_rules!)\b[^{;]*",
-    ),
-    ".rb": (r"^(\s*)(?:def|class|module)\s+\S.*",),
-    ".php": (rf"^(\s{{0,4}}){_WORDS}(?:class|interface|trait|function)\s+\w+[^{{;]*",),
-    ".ex": (r"^(\s*)(?:def|defp|defmodule)\s+.+?(?=\sdo|$)",),
-    ".java": _C_LIKE, ".kt": _C_LIKE, ".scala": _C_LIKE, ".cs": _C_LIKE, ".c": _C_LIKE, ".h": _C_LIKE,
-    ".cc": _C_LIKE, ".cpp": _C_LIKE, ".hpp": _C_LIKE, ".swift": _C_LIKE, ".dart": _C_LIKE,
-    ".sh": (r"^()(?:function\s+)?[\w-]+\s*\(\)",),
-}  # fmt: skip
-_COMPILED = {suffix: tuple(map(re.compile, patterns)) for suffix, patterns in _PATTERNS.items()}
-
-
-def symbols_of(path: str, text: str) -> list[Symbol]:
-    """Return the declarations of a file in order; empty if it cannot be parsed."""
-    suffix = "." + path.rpartition("/")[2].rpartition(".")[2]
-    if suffix in (".py", ".pyi"):
-        found = _python_symbols(text)
-    else:
-        found = list(_by_shape(text, _COMPILED.get(suffix, ())))
-    return found[:MAX_SYMBOLS]
-
-
-def _python_symbols(text: str) -> list[Symbol]:
-    tree = parse_python(text)
-    try:
-        return list(_python(tree.body, 0)) if tree else []
-    except RecursionError:  # nested too deeply for the parser
-        return []
-
-
-def _python(body: list[ast.stmt], depth: int) -> Iterator[Symbol]:
-    for node in body:
-        if isinstance(node, ast.ClassDef):
-            bases = ", ".join(ast.unparse(base) for base in node.bases)
-            yield _symbol(
-                node.lineno, f"class {node.name}({bases})" if bases else f"class {node.name}", depth
-            )
-            if depth < 1:
-                yield from _python(node.body, depth + 1)
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            word = "async def" if isinstance(node, ast.AsyncFunctionDef) else "def"
-            gives = f" -> {ast.unparse(node.returns)}" if node.returns else ""
-            yield _symbol(node.lineno, f"{word} {node.name}({ast.unparse(node.args)}){gives}", depth)
-        elif depth == 0 and isinstance(node, ast.Assign | ast.AnnAssign):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            for target in targets:
-                if isinstance(target, ast.Name) and target.id.isupper():
-                    yield _symbol(node.lineno, target.id, depth)
-
-
-def _by_shape(text: str, patterns: tuple[re.Pattern[str], ...]) -> Iterator[Symbol]:
-    if not patterns:
-        return
-    for number, line in enumerate(text.splitlines(), 1):
-        if len(line) > 500:  # generated code
-            continue
-        for pattern in patterns:
-            if found := pattern.match(line):
-                yield _symbol(number, found[0].strip().rstrip("{").strip(), 1 if found[1] else 0)
-                break
-
-
-def _symbol(line: int, text: str, depth: int) -> Symbol:
-    even = " ".join(text.split())
-    return Symbol(line, even if len(even) <= MAX_SIGNATURE else even[: MAX_SIGNATURE - 1] + "…", depth)
 
 
 CHARACTERS_PER_TOKEN = 3.5
@@ -250,20 +262,20 @@ def _draw(repository: Repository, room: int, named: list[str]) -> str:
     if not paths:
         return "[no files]"
     tree = _tree(paths, max(200, room // 2))
-    left = room - len("\n".join(tree)) - 2
+    remaining = room - len("\n".join(tree)) - 2
     blocks = list[str]()
     ranked = sorted(paths, key=lambda path: _rank(path, named))
     for path in [path for path in ranked if is_code(path)][:MAX_READ]:
         block = _declared(repository, path)
         if not block:
             continue
-        if len(block) + 1 > left:
-            if left > 400 and path in named:
-                block = block[: left - 20].rpartition("\n")[0] + "\n  …"
+        if len(block) + 1 > remaining:
+            if remaining > 400 and path in named:
+                block = block[: remaining - 20].rpartition("\n")[0] + "\n  …"
             else:
                 break
         blocks.append(block)
-        left -= len(block) + 1
+        remaining -= len(block) + 1
     return "\n".join([*tree, "", *blocks]).rstrip()
 
 
@@ -294,13 +306,13 @@ def _tree(paths: list[str], room: int) -> list[str]:
         lines = _lines(paths, depth)
         if sum(len(line) + 1 for line in lines) <= room:
             return lines
-    kept, size = list[str](), 0
+    fitting, size = list[str](), 0
     for line in lines:
         size += len(line) + 1
         if size > room - 40:
             break
-        kept.append(line)
-    return [*kept, f"[… {len(lines) - len(kept)} more]"]
+        fitting.append(line)
+    return [*fitting, f"[… {len(lines) - len(fitting)} more]"]
 
 
 def _lines(paths: list[str], depth: int) -> list[str]:

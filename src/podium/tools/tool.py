@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
+from collections.abc import Awaitable
 from typing import Any, Protocol, TypeVar
 
 import msgspec
@@ -124,10 +125,25 @@ _WHOLE = re.compile(r"BEGIN UNTRUSTED (\w+) from [^\n]*\n\([^\n]*\)\n(.*)\nEND U
 
 
 def unfenced(text: str) -> str:
-    """Return the text inside a fence, for display; return any other text unchanged."""
-    found = _WHOLE.fullmatch(text)
-    return found[2] if found else text
+    """Return the text without its fences, for display."""
+    return _WHOLE.sub(lambda match: match[2], text)
 
 
 def _broken(text: str) -> str:
     return _FENCE.sub(r"\1\2[\3]", text)
+
+
+async def fenced_result(name: str, calling: Awaitable[ToolResult], *, foreign: bool = False) -> ToolResult:
+    """Await a call. Every failure becomes a failed result; only cancellation propagates. The text is fenced
+    as untrusted, whatever the source: files may carry prompt injections as well as web pages. `foreign`: the
+    errors come from outside too."""
+    try:
+        result = await calling
+    except ToolError as error:
+        return failed(str(error))
+    except Exception as error:  # noqa: BLE001 - a tool's failure is a result for the model, not fatal
+        return failed(f"{name} failed: {type(error).__name__}: {error}")
+    text, error = result.text, bounded(result.error, 1_000)
+    if text and unfenced(text) == text:
+        text = untrusted(text, name, MAX_TEXT)
+    return ToolResult(ok=result.ok, text=text, error=untrusted(error, name) if error and foreign else error)

@@ -4,7 +4,7 @@ exception."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -12,22 +12,15 @@ from typing import TYPE_CHECKING, Any, Self
 from podium.engine.process import offload
 from podium.settings import McpServer, Settings, nearest
 from podium.tools.files import file_tools
-from podium.tools.tool import (
-    MAX_TEXT,
-    Equipment,
-    Tool,
-    ToolError,
-    ToolResult,
-    ToolSpec,
-    bounded,
-    failed,
-    unfenced,
-    untrusted,
-)
+from podium.tools.tool import Equipment, Tool, ToolError, ToolResult, ToolSpec, fenced_result
 
 if TYPE_CHECKING:
+    from podium.agents.agent import Agent
+    from podium.agents.ask import Run
+    from podium.engine.effect import Effect
     from podium.tools.fetch import Fetcher
     from podium.tools.mcp.connection import Connection
+    from podium.tools.toolsets import NativeTool
 
 
 MISSING = "{what} need an extra that is not installed: pip install 'podium[{extra}]'."
@@ -67,8 +60,8 @@ class Toolbox:
         """Return every tool that is available now. MCP servers connect here, or at the first call to one of
         their tools."""
         self.troubles = []
-        told = [self._own_specs(), *(self._server_specs(name) for name in self._servers)]
-        return [spec for specs in await asyncio.gather(*told) for spec in specs]
+        pending = [self._own_specs(), *(self._server_specs(name) for name in self._servers)]
+        return [spec for specs in await asyncio.gather(*pending) for spec in specs]
 
     async def equipment(self) -> Equipment:
         """Return the specs with the troubles. Meant for a step, so that a resumed run keeps its original
@@ -76,20 +69,41 @@ class Toolbox:
         return Equipment(await self.specs(), self.troubles)
 
     async def call(self, name: str, args: Mapping[str, Any]) -> ToolResult:
-        """Call a tool. Its text is fenced as untrusted, whatever the source: files may carry prompt
-        injections as well as web pages. Every failure becomes a failed result; only cancellation
-        propagates."""
+        """Call a tool. Its text is fenced as untrusted, and every failure becomes a failed result."""
         async with self._slots:
-            try:
-                result = await self._call(name, dict(args))
-            except ToolError as error:
-                return failed(str(error))
-            except Exception as error:  # noqa: BLE001 - a tool's failure is told to the model, not fatal
-                return failed(f"{name} failed: {type(error).__name__}: {error}")
-        error = bounded(result.error, 1_000)
-        if error and "." in name:  # the server wrote this text; our own errors need no fence
-            error = untrusted(error, name)
-        return ToolResult(ok=result.ok, text=_fenced(result, name), error=error)
+            return await fenced_result(name, self._call(name, dict(args)), foreign="." in name)
+
+    # ── as a tool set of an agent ──
+
+    @property
+    def name(self) -> str:
+        return "toolbox"
+
+    async def tools(self, run: Run, agent: Agent, path: str) -> Sequence[NativeTool]:
+        """Return the tools for an ask of an agent. Their list is recorded."""
+        equipment: Equipment = await run.perform(
+            "tools",
+            self._equipment,
+            inputs=None,
+            path=f"{path}/tools[{self.name}]",
+            returns=Equipment,
+            kind="tools",
+        )
+        for trouble in equipment.troubles:
+            run.warn(trouble)
+        return self.native(equipment.tools)
+
+    async def _equipment(self, effect: Effect) -> Equipment:
+        return await self.equipment()
+
+    def native(self, specs: Sequence[ToolSpec]) -> list[NativeTool]:
+        """Return tools for agents. Dots in names become two underscores, because providers refuse dots."""
+        from podium.tools.toolsets import native_calls  # noqa: PLC0415 - pydantic is slow to import
+
+        return native_calls(specs, self.call, safe=self._is_safe)
+
+    def _is_safe(self, name: str) -> bool:
+        return name.partition(".")[0] not in self._servers
 
     async def close(self) -> None:
         """Disconnect everything and end all server processes. Later calls to MCP servers are refused."""
@@ -125,13 +139,13 @@ class Toolbox:
     async def _own_tools(self) -> dict[str, Tool]:
         """Return the folder and web tools; the web tools are loaded on first use."""
         if self._web:
-            tools = await offload(_load_web, self._settings, self._fetcher)
+            tools = await offload(load_web, self._settings, self._fetcher)
             self._own |= {tool.spec.name: tool for tool in tools}
             self._web = False
         return self._own
 
     async def _connection(self, name: str) -> Connection:
-        connection = await offload(_load_connection) if name not in self._connections else None
+        connection = await offload(load_connection) if name not in self._connections else None
         if self._closed:
             raise ToolError("The tools are closed.")
         if connection is not None and name not in self._connections:
@@ -139,13 +153,7 @@ class Toolbox:
         return self._connections[name]
 
 
-def _fenced(result: ToolResult, name: str) -> str:
-    if not result.text or unfenced(result.text) != result.text:
-        return result.text
-    return untrusted(result.text, name, MAX_TEXT)
-
-
-def _load_web(settings: Settings | None, fetcher: Fetcher | None) -> list[Tool]:
+def load_web(settings: Settings | None, fetcher: Fetcher | None) -> list[Tool]:
     try:
         from podium.tools.web import web_tools  # noqa: PLC0415 - an extra, slow to import
     except ModuleNotFoundError as error:
@@ -153,7 +161,7 @@ def _load_web(settings: Settings | None, fetcher: Fetcher | None) -> list[Tool]:
     return web_tools(settings, fetcher)
 
 
-def _load_connection() -> type[Connection]:
+def load_connection() -> type[Connection]:
     try:
         from podium.tools.mcp.connection import Connection  # noqa: PLC0415 - an extra, slow to import
     except ModuleNotFoundError as error:

@@ -15,10 +15,10 @@ from msgspec import Meta
 
 from podium.engine.process import offload
 from podium.settings import Settings, variable
-from podium.tools.documents.document import Document, kept
-from podium.tools.documents.plain import read_text
+from podium.tools.documents.child import read_text
+from podium.tools.documents.document import Document, kept, line
 from podium.tools.documents.reader import Readers
-from podium.tools.fetch import READABLE, Address, Fetched, Fetcher, Reply, parse_url, request, resolve_name
+from podium.tools.fetch import READABLE, Fetched, Fetcher, Reply, anywhere, parse_url, request, resolve_name
 from podium.tools.tool import (
     MAX_TEXT,
     Arguments,
@@ -110,10 +110,10 @@ class SearchWeb:
         self._engine, self._seconds = engine, seconds
 
     async def call(self, args: dict[str, Any]) -> ToolResult:
-        asked = read_arguments(args, SearchArguments)
-        hits = await find(self._engine, asked.query, asked.limit, self._seconds)
+        arguments = read_arguments(args, SearchArguments)
+        hits = await find(self._engine, arguments.query, arguments.limit, self._seconds)
         if not hits:
-            return succeeded(f"{self._engine.name} found nothing for {asked.query!r}.")
+            return succeeded(f"{self._engine.name} found nothing for {arguments.query!r}.")
         lines = [f"{n}. {hit.title}\n   {hit.url}\n   {hit.snippet}" for n, hit in enumerate(hits, 1)]
         return succeeded(untrusted("\n".join(lines), f"web search ({self._engine.name})", MAX_TEXT))
 
@@ -149,17 +149,12 @@ def _ask_ddgs(query: str, limit: int) -> list[dict[str, Any]]:
         raise ToolError(f"No search engine could be reached: {str(error)[:200]}.") from error
 
 
-def _anywhere(address: Address, port: int) -> str:
-    """Policy that allows any address: the user configured the search engine, not a model."""
-    return ""
-
-
 async def _ask(
     name: str, url: str, headers: Mapping[str, str], content: bytes | None = None
 ) -> dict[str, Any]:
     reply = await request(
         parse_url(url),
-        allowed=_anywhere,
+        allowed=anywhere,  # the user configured the search engine, not a model
         resolve=resolve_name,
         seconds=SECONDS,
         max_bytes=MAX_BYTES,
@@ -172,32 +167,28 @@ async def _ask(
     try:
         return msgspec.json.decode(reply.body, type=dict[str, Any])
     except msgspec.DecodeError as error:
-        raise ToolError(f"{name} gave an answer that is not JSON.") from error
+        raise ToolError(f"{name} sent a response that is not JSON.") from error
 
 
 def _reason(reply: Reply) -> str:
-    told = {
+    reasons = {
         401: "refused the key",
         403: "refused the key",
         402: "has no credit left",
-        429: "was asked too often",
+        429: "refused too many requests",
     }
-    return told.get(reply.status, f"answered {reply.status}")
+    return reasons.get(reply.status, f"answered {reply.status}")
 
 
 def _hits(results: Any, snippet: str, url: str = "url") -> list[Hit]:
     """Convert results to hits; entries without an http(s) URL are dropped."""
-    found = list[Hit]()
+    hits = list[Hit]()
     for entry in cast("list[Any]", results) if isinstance(results, list) else []:
         fields = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
-        address = _line(fields.get(url), 2_000)
+        address = line(fields.get(url), 2_000)
         if address.startswith(("http://", "https://")):
-            found.append(Hit(_line(fields.get("title"), 300), address, _line(fields.get(snippet), 1_000)))
-    return found
-
-
-def _line(value: Any, limit: int) -> str:
-    return " ".join(str(value or "").split())[:limit]
+            hits.append(Hit(line(fields.get("title"), 300), address, line(fields.get(snippet), 1_000)))
+    return hits
 
 
 DOCUMENTS = re.compile(
@@ -265,10 +256,10 @@ class FetchUrl:
         self._fetcher = fetcher
 
     async def call(self, args: dict[str, Any]) -> ToolResult:
-        asked = read_arguments(args, FetchArguments)
-        fetched = await self._fetcher.fetch(asked.url, types=DOCUMENTS)
-        document = await read_fetched(asked.url, fetched)
-        return succeeded(untrusted(_shown(document, asked.offset, fetched.url), fetched.url, MAX_TEXT))
+        arguments = read_arguments(args, FetchArguments)
+        fetched = await self._fetcher.fetch(arguments.url, types=DOCUMENTS)
+        document = await read_fetched(arguments.url, fetched)
+        return succeeded(untrusted(_shown(document, arguments.offset, fetched.url), fetched.url, MAX_TEXT))
 
 
 def _shown(document: Document, offset: int, url: str) -> str:

@@ -31,11 +31,11 @@ def destination_of(settings: Settings, env: Mapping[str, str] | None = None) -> 
     """Return the destination; `None` if runs are not traced. Raises if tracing is requested in the settings
     but not possible; the variables may be meant for other programs."""
     chosen = settings.otel
-    asked = chosen if isinstance(chosen, bool) else None if chosen is None else chosen.enabled
-    if asked is False or (asked is None and not collector_named(env)):
+    enabled = chosen if isinstance(chosen, bool) else None if chosen is None else chosen.enabled
+    if enabled is False or (enabled is None and not collector_named(env)):
         return None
     if not installed():
-        if asked:
+        if enabled:
             raise UsageError("Tracing is on, but OpenTelemetry is not installed.", hint=INSTALL)
         return None
     options = chosen if isinstance(chosen, OtelOptions) else OtelOptions()
@@ -69,8 +69,8 @@ def full_address(endpoint: str) -> str:
 
 def shown_address(endpoint: str, env: Mapping[str, str] | None = None) -> str:
     """Return an address for messages, without a password."""
-    given = endpoint or full_address(variable(*_ENDPOINTS, env=env)) or f"http://localhost:4318{_PATH}"
-    parts = urlsplit(given)
+    address = endpoint or full_address(variable(*_ENDPOINTS, env=env)) or f"http://localhost:4318{_PATH}"
+    parts = urlsplit(address)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
 
 

@@ -13,12 +13,9 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from podium.engine.events import (
-    NOTHING,
     TERMINAL,
-    ArtifactCreated,
     BudgetExhausted,
     Event,
-    EventData,
     RunAnswered,
     RunCompleted,
     RunCreated,
@@ -33,152 +30,20 @@ from podium.engine.events import (
     RunWarned,
     StepCompleted,
     StepFailed,
-    StepRetried,
     StepStarted,
 )
-from podium.models.events import ModelAsked, ModelAttempted, ModelCached, ModelFellBack, ModelRepaired
+from podium.models.messages import ToolCall
 from podium.tracing.span import (
-    PROVIDERS,
     Attributes,
     Moment,
     Span,
-    about_call,
     as_text,
     cost,
-    error_type,
-    instructions,
     message,
     span_id_of,
-    split_model,
     trace_id_of,
-    usage,
 )
-
-
-class OpenStep:
-    """The span of a step, and those of its calls, which are kept until the step ends, because the last reply
-    is known only then."""
-
-    def __init__(
-        self, run_id: str, path: str, nth: int, span: Span, started: StepStarted, content: bool
-    ) -> None:
-        self.span = span
-        self._place = (run_id, path, nth)
-        self._started = started
-        self._content = content
-        self._asked: ModelAsked | None = None
-        self._calls: list[tuple[ModelAttempted, Span]] = []
-        self._spent = NOTHING
-
-    def tell(self, data: EventData, time_ns: int) -> None:
-        """Add an event of the step."""
-        match data:
-            case ModelAsked():
-                self._asked = data
-            case ModelAttempted():
-                self._call(data, time_ns)
-            case ModelRepaired():
-                self._answered(data.raw, "")
-                self._moment("model.repaired", time_ns, {"podium.attempt": data.attempt}, data.error)
-            case ModelFellBack():
-                to = {"podium.from_model": data.from_model, "podium.to_model": data.to_model}
-                self._moment("model.fell_back", time_ns, dict(to), data.error)
-            case ModelCached():
-                self._moment("model.cached", time_ns, {"podium.model": data.model})
-            case StepRetried():
-                waits: Attributes = {"podium.attempt": data.attempt, "podium.wait_s": data.wait_s}
-                self._moment("step.retried", time_ns, waits, data.error)
-            case ArtifactCreated():
-                made: Attributes = {"podium.artifact": data.name, "podium.bytes": data.bytes}
-                self._moment("artifact.created", time_ns, made)
-            case _:
-                pass
-
-    def end(self, data: StepCompleted | StepFailed, time_ns: int) -> list[Span]:
-        """End the step with its outcome; return its spans, its own after those of its calls."""
-        if isinstance(data, StepFailed):
-            self.span.fail(data.error_type or data.kind, data.error if self._content else "")
-        elif self._content and data.result:
-            text = as_text(data.result)
-            self._answered(text, "stop")
-            if self._started.kind == "ask":
-                self.span.attributes["gen_ai.output.messages"] = message("assistant", text, "stop")
-        return self._ended(time_ns)
-
-    def interrupt(self, why: str, time_ns: int) -> list[Span]:
-        """End a step that was cut off, because the process died or the run was stopped."""
-        self.span.fail(why)
-        return self._ended(time_ns)
-
-    def _ended(self, time_ns: int) -> list[Span]:
-        self.span.end_ns = max(time_ns, self.span.start_ns)
-        if self._calls:
-            self.span.attributes |= usage(self._spent.input_tokens, self._spent.output_tokens)
-            self.span.attributes |= cost(self._spent.usd, unpriced=bool(self._spent.unpriced_calls))
-        if self._content and self._asked is not None:
-            self.span.attributes |= self._question(self._asked)
-        return [*(span for _, span in self._calls), self.span]
-
-    def _call(self, data: ModelAttempted, time_ns: int) -> None:
-        name, kind, told = about_call(data)
-        start = max(time_ns - round(data.latency_ms * 1e6), self.span.start_ns)
-        span = Span(
-            name=name,
-            trace_id=self.span.trace_id,
-            span_id=span_id_of(*self._place, "call", len(self._calls) + 1),
-            parent_id=self.span.span_id,
-            kind=kind,
-            start_ns=start,
-            end_ns=time_ns,
-            attributes=told | {"gen_ai.conversation.id": self._place[0]},
-        )
-        if agent := str(self._started.about.get("agent", "")):
-            span.attributes["gen_ai.agent.name"] = agent
-        if not data.ok:
-            span.fail(error_type(data.error), data.error if self._content else "")
-        if self._content and self._asked is not None and data.attempt == 1:
-            span.attributes |= self._question(self._asked)
-        self._calls.append((data, span))
-        self._spent = self._spent + data.charge
-
-    def _question(self, asked: ModelAsked) -> Attributes:
-        told: Attributes = {"gen_ai.input.messages": message("user", asked.prompt)}
-        return told | ({"gen_ai.system_instructions": instructions(asked.system)} if asked.system else {})
-
-    def _answered(self, text: str, finish: str) -> None:
-        """Add the reply of the last call, which the log keeps once: as the step's result or with its
-        repair."""
-        if self._content and self._calls and self._calls[-1][0].ok:
-            data, span = self._calls[-1]
-            span.attributes["gen_ai.output.messages"] = message("assistant", text, data.finish or finish)
-
-    def _moment(self, name: str, time_ns: int, told: Attributes, error: str = "") -> None:
-        if error and self._content:
-            told["podium.error"] = error
-        self.span.moments.append(Moment(name, time_ns, told))
-
-
-def about_step(path: str, started: StepStarted) -> tuple[str, Attributes]:
-    """Return the name and attributes of a step's span."""
-    name, about = path.rpartition("/")[2], started.about
-    told: Attributes = {"podium.path": path, "podium.step.kind": started.kind}
-    if started.kind == "tool":
-        return f"execute_tool {name}", told | {
-            "gen_ai.operation.name": "execute_tool",
-            "gen_ai.tool.name": name,
-        }
-    if started.kind != "ask":
-        return f"{started.kind} {name}", told
-    told["gen_ai.operation.name"] = "invoke_agent"
-    if about.get("model"):
-        provider, model, _ = split_model(str(about["model"]))
-        told["gen_ai.provider.name"] = PROVIDERS.get(provider, provider)
-        told["gen_ai.request.model"] = model
-    names = {"agent": "gen_ai.agent.name", "role": "podium.role", "task": "podium.task"}
-    names |= {"prompt": "podium.prompt", "prompt_hash": "podium.prompt_hash"}
-    told |= {names[key]: str(value) for key, value in about.items() if key in names}
-    return f"invoke_agent {about.get('agent', name)}", told
-
+from podium.tracing.step import AskSpan, OpenStep, OpenTool, OpenTurn, about_step, about_tool, turn_at
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ROOT = "run"
@@ -196,6 +61,10 @@ class Trace:
         self._steps: dict[str, OpenStep] = {}
         self._starts: dict[str, int] = {}
         """Number of starts of each step."""
+        self._asks: dict[str, AskSpan] = {}
+        """Asks with turns that are not answered yet, by path. Their spans are among the branches."""
+        self._wanted: dict[str, ToolCall] = {}
+        """Calls that a turn wants and that have not ended, by path."""
         self._waits: dict[str, Span] = {}
         self._last_ns = 0
 
@@ -204,9 +73,9 @@ class Trace:
         if event.data.inherited is True:
             return []  # already traced by the run that this one was forked from
         now = (event.time - _EPOCH) // timedelta(microseconds=1) * 1000
-        ended = self._step_event(event, now) if event.path else self._run_event(event, now)
         if event.path:
-            self._touch(event.path, now)
+            self._touch(event.path, now)  # first: an ask or a call that ends here is no open branch any more
+        ended = self._step_event(event, now) if event.path else self._run_event(event, now)
         self._last_ns = now
         return ended
 
@@ -229,14 +98,14 @@ class Trace:
             case StepCompleted() | StepFailed():
                 step = step or self._start(path, StepStarted(), now)
                 self._steps.pop(path, None)
-                return step.end(event.data, now)
+                return self._closed(path, step, step.end(event.data, now))
             case RunWaiting():
                 about: Attributes = {"podium.path": path, "podium.step.kind": "wait"}
                 self._waits[path] = self._span(f"wait {path.rpartition('/')[2]}", path, now, about, "wait")
             case RunAnswered():
                 return self._answered(path, now)
             case _ if step is not None:
-                step.tell(event.data, now)
+                step.apply(event.data, now)
             case _:
                 pass
         return []
@@ -246,8 +115,52 @@ class Trace:
         name, about = about_step(path, started)
         if nth > 1:
             about["podium.start"] = nth
-        span = self._span(name, path, now, about, nth)
-        return OpenStep(self._run_id, path, nth, span, started, self._content)
+        if started.kind == "ask" and "turn" in started.about:
+            ask = self._ask(path, name, about, now)
+            return OpenTurn(self._run_id, path, nth, ask, started, self._content)
+        if "tool" not in started.about:
+            span = self._span(name, path, now, about, nth)
+            return OpenStep(self._run_id, path, nth, span, started, self._content)
+        place, composite = path.removesuffix("/result"), path.endswith("/result")
+        span = self._branch(place, now) if composite else self._span(name, path, now, about, nth)
+        span.name = name
+        call, ask = self._wanted.get(place), self._asks.get(_parent(place))
+        provider_id = call.id if call else ""
+        return OpenTool(self._run_id, path, nth, span, started, self._content, provider_id, ask)
+
+    def _ask(self, path: str, name: str, about: Attributes, now: int) -> AskSpan:
+        """Return the span of the ask that a turn belongs to; its first turn begins it."""
+        first, number = turn_at(path)
+        ask = self._asks.get(first)
+        if ask is None or number == 1:
+            before = self._branches.get(first)
+            about["podium.path"] = first
+            span = self._span(name, first, before.start_ns if before else now, about, "branch")
+            ask = self._asks[first] = AskSpan(span)
+            self._branches[first] = span
+        ask.span.failed, ask.span.description = False, ""
+        ask.span.attributes.pop("error.type", None)
+        return ask
+
+    def _closed(self, path: str, step: OpenStep, spans: list[Span]) -> list[Span]:
+        """Note the calls that a turn wants. An ask or a composite call that is over has been sent."""
+        if isinstance(step, OpenTurn):
+            first, number = turn_at(path)
+            for index, call in enumerate(step.turn.calls if step.turn else ()):
+                self._wanted[f"{first}/tool[{number}.{index}]"] = call
+            if any(span is step.span for span in spans):
+                self._asks.pop(first, None)
+                self._branches.pop(first, None)
+        elif isinstance(step, OpenTool):
+            place = path.removesuffix("/result")
+            self._wanted.pop(place, None)
+            if place != path:
+                self._branches.pop(place, None)
+        elif path.endswith("/ended") and (ask := self._asks.pop(_parent(path), None)) is not None:
+            ask.span.fail("timeout")
+            self._branches.pop(_parent(path), None)
+            return [*spans, ask.end(self._last_ns)]
+        return spans
 
     def _interrupted(self, path: str, why: str) -> list[Span]:
         return self._steps.pop(path).interrupt(why, self._last_ns)
@@ -289,6 +202,8 @@ class Trace:
             case RunEnded() if event.type in TERMINAL:
                 self._judge(event.type.removeprefix("run."), event.data)
                 self._last_ns = now
+                for ask in self._asks.values():
+                    ask.span.fail(event.type.removeprefix("run."))
                 ended = [*self._cut_off(event.type.removeprefix("run.")), *self._close(now)]
             case _:
                 pass
@@ -296,7 +211,7 @@ class Trace:
 
     def _begun(self, created: RunCreated, now: int) -> Span:
         name = created.workflow.rpartition(":")[2]
-        told: Attributes = {
+        attributes: Attributes = {
             "gen_ai.operation.name": "invoke_workflow",
             "gen_ai.workflow.name": name,
             "gen_ai.conversation.id": self._run_id,
@@ -304,22 +219,22 @@ class Trace:
             "podium.version": created.podium,
         }
         if self._content:
-            told["gen_ai.input.messages"] = message("user", as_text(created.request))
+            attributes["gen_ai.input.messages"] = message("user", as_text(created.request))
         return Span(
             name=f"invoke_workflow {name}",
             trace_id=trace_id_of(self._run_id),
             span_id=span_id_of(self._run_id, _ROOT),
             start_ns=now,
-            attributes=told,
+            attributes=attributes,
         )
 
     def _judge(self, status: str, data: RunEnded) -> None:
         if self._root is None:
             return
-        told = self._root.attributes
-        told |= {"podium.run.status": status, "podium.driven_s": data.driven_s}
-        told |= cost(data.usage.usd, unpriced=bool(data.usage.unpriced_calls))
-        told |= {
+        attributes = self._root.attributes
+        attributes |= {"podium.run.status": status, "podium.driven_s": data.driven_s}
+        attributes |= cost(data.usage.usd, unpriced=bool(data.usage.unpriced_calls))
+        attributes |= {
             "podium.usage.calls": data.usage.calls,
             "podium.usage.input_tokens": data.usage.input_tokens,
             "podium.usage.output_tokens": data.usage.output_tokens,
@@ -328,11 +243,11 @@ class Trace:
             case RunFailed():
                 self._root.fail(data.error_type, data.error if self._content else "")
             case RunPartial():
-                told["podium.stop_reason"] = data.stop_reason
+                attributes["podium.stop_reason"] = data.stop_reason
             case _:
                 pass
         if self._content and isinstance(data, (RunCompleted, RunPartial)) and data.output is not None:
-            told["gen_ai.output.messages"] = message("assistant", as_text(data.output), "stop")
+            attributes["gen_ai.output.messages"] = message("assistant", as_text(data.output), "stop")
 
     def _forgive(self) -> None:
         """Clear the failure of a run that continues."""
@@ -353,15 +268,14 @@ class Trace:
 
     # ── places ──
 
-    def _span(self, name: str, path: str, now: int, told: Attributes, *place: str | int) -> Span:
-        parent = path.rpartition("/")[0]
+    def _span(self, name: str, path: str, now: int, attributes: Attributes, *place: str | int) -> Span:
         return Span(
             name=name,
             trace_id=trace_id_of(self._run_id),
             span_id=span_id_of(self._run_id, path, *place),
-            parent_id=self._branch_id(parent),
+            parent_id=self._branch_id(_parent(path)),
             start_ns=now,
-            attributes=told | {"gen_ai.conversation.id": self._run_id},
+            attributes=attributes | {"gen_ai.conversation.id": self._run_id},
         )
 
     def _branch_id(self, path: str) -> str:
@@ -369,19 +283,25 @@ class Trace:
 
     def _touch(self, path: str, now: int) -> None:
         """Extend the branches above a path until now."""
-        parent = path.rpartition("/")[0]
+        parent = _parent(path)
         while parent:
-            span = self._branches.get(parent)
-            if span is None:
-                name = f"branch {parent.rpartition('/')[2]}"
-                span = self._span(name, parent, now, {"podium.path": parent}, "branch")
-                self._branches[parent] = span
-            span.end_ns = now
-            parent = parent.rpartition("/")[0]
+            self._branch(parent, now).end_ns = now
+            parent = _parent(parent)
 
-    def _moment(self, name: str, now: int, told: Attributes | None = None) -> None:
+    def _branch(self, path: str, now: int) -> Span:
+        """Return the span of a branch, which its first event begins."""
+        span = self._branches.get(path)
+        if span is None:
+            call = self._wanted.get(path)
+            name = f"execute_tool {call.name}" if call else f"branch {path.rpartition('/')[2]}"
+            span = self._branches[path] = self._span(name, path, now, {"podium.path": path}, "branch")
+            if call is not None:
+                span.attributes |= about_tool(StepStarted(about={"tool": call.name}), call.id)
+        return span
+
+    def _moment(self, name: str, now: int, attributes: Attributes | None = None) -> None:
         if self._root is not None:
-            self._root.moments.append(Moment(name, now, told or {}))
+            self._root.moments.append(Moment(name, now, attributes or {}))
 
     def _links(self) -> list[tuple[str, str]]:
         return self._root.links if self._root is not None else []
@@ -396,6 +316,12 @@ def spans_of(run_id: str, events: Iterable[Event], *, status: str = "", content:
     if not over:
         spans += trace.rest(status)
     return list({span.span_id: span for span in spans}.values())
+
+
+def _parent(path: str) -> str:
+    """Return the path of the branch that a step is in. Condensing belongs to its ask, not to one turn."""
+    parent = path.rpartition("/")[0]
+    return turn_at(parent)[0] if path.endswith("/condensed") else parent
 
 
 def _copied(span: Span) -> Span:

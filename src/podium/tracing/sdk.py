@@ -39,29 +39,29 @@ class Sender:
         self._resource = Resource.create({"service.name": variable("OTEL_SERVICE_NAME") or SCOPE})
         self._scope = InstrumentationScope(SCOPE, __version__)
         self._exporter = OTLPSpanExporter(endpoint or None, timeout=timeout_s)
-        self._heard = _Heard()
-        logging.getLogger(_LOGGER).addFilter(self._heard)
+        self._capture = _LogCapture()
+        logging.getLogger(_LOGGER).addFilter(self._capture)
 
     def send(self, spans: Sequence[Span]) -> str:
         """Send spans; return the error, or an empty string. The exporter retries by itself within its
         timeout."""
-        self._heard.listen()
+        self._capture.listen()
         quiet = attach(set_value(_SUPPRESS_INSTRUMENTATION_KEY, True))  # exports are not traced themselves
         try:
             done = self._exporter.export([self._readable(span) for span in spans])
         finally:
             detach(quiet)
-        return "" if done is SpanExportResult.SUCCESS else self._heard.reason()
+        return "" if done is SpanExportResult.SUCCESS else self._capture.reason()
 
     @property
     def trouble(self) -> str:
         """The error of the current or last batch; empty if there is none."""
-        return self._heard.reason() if self._heard.said else ""
+        return self._capture.reason() if self._capture.messages else ""
 
     def close(self) -> None:
         """Shut down the exporter; also ends an export in another thread."""
         self._exporter.shutdown()
-        logging.getLogger(_LOGGER).removeFilter(self._heard)
+        logging.getLogger(_LOGGER).removeFilter(self._capture)
 
     def _readable(self, span: Span) -> ReadableSpan:
         return ReadableSpan(
@@ -70,7 +70,7 @@ class Sender:
             parent=_context(span.trace_id, span.parent_id) if span.parent_id else None,
             resource=self._resource,
             attributes=span.attributes,
-            events=[Event(one.name, one.attributes, one.time_ns) for one in span.moments],
+            events=[Event(moment.name, moment.attributes, moment.time_ns) for moment in span.moments],
             links=[Link(_context(trace, other)) for trace, other in span.links],
             kind=SpanKind.CLIENT if span.kind == CLIENT else SpanKind.INTERNAL,
             status=Status(StatusCode.ERROR, span.description or None) if span.failed else Status(),
@@ -80,28 +80,28 @@ class Sender:
         )
 
 
-class _Heard(logging.Filter):
+class _LogCapture(logging.Filter):
     """Captures what the exporter would print on stderr for every batch, so that it is reported once, in plain
     words."""
 
     def __init__(self) -> None:
         super().__init__()
         self._thread = 0
-        self.said: list[str] = []
+        self.messages: list[str] = []
 
     def listen(self) -> None:
         self._thread = threading.get_ident()
-        self.said = []
+        self.messages = []
 
     def filter(self, record: logging.LogRecord) -> bool:
         if record.thread != self._thread:
             return True
-        self.said.append(record.getMessage())
+        self.messages.append(record.getMessage())
         return False
 
     def reason(self) -> str:
         """Return the underlying error in a few words."""
-        first = next(iter(self.said), "no reason was given")
+        first = next(iter(self.messages), "no reason was given")
         if system := re.search(r"\[Errno -?\d+\] ([^\"'()]+)", first):
             return system[1]
         if "timed out" in first.lower():

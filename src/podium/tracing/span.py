@@ -95,7 +95,7 @@ def split_model(name: str) -> tuple[str, str, str]:
 def about_call(call: ModelAttempted) -> tuple[str, int, Attributes]:
     """Return the name, kind and attributes of the span of one call."""
     provider, model, address = split_model(call.model)
-    told: Attributes = {
+    attributes: Attributes = {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": PROVIDERS.get(provider, provider),
         "gen_ai.request.model": model,
@@ -104,19 +104,19 @@ def about_call(call: ModelAttempted) -> tuple[str, int, Attributes]:
         "podium.try": call.nth,
     }
     if call.ok:
-        told["gen_ai.response.model"] = model
-        told["gen_ai.response.finish_reasons"] = [call.finish or "stop"]
+        attributes["gen_ai.response.model"] = model
+        attributes["gen_ai.response.finish_reasons"] = [call.finish or "stop"]
     if call.mode:
-        told["podium.output_mode"] = call.mode
+        attributes["podium.output_mode"] = call.mode
     if call.rehearsal:
-        told["podium.rehearsal"] = True
-    told |= usage(call.charge.input_tokens, call.charge.output_tokens)
-    told |= cost(call.charge.usd, unpriced=bool(call.charge.unpriced_calls), estimated=call.estimated)
+        attributes["podium.rehearsal"] = True
+    attributes |= usage(call.charge.input_tokens, call.charge.output_tokens)
+    attributes |= cost(call.charge.usd, unpriced=bool(call.charge.unpriced_calls), estimated=call.estimated)
     server = urlsplit(address)
     if server.hostname:
-        told["server.address"] = server.hostname
-        told["server.port"] = _port(server)
-    return f"chat {model}", INTERNAL if provider in LOCAL else CLIENT, told
+        attributes["server.address"] = server.hostname
+        attributes["server.port"] = _port(server)
+    return f"chat {model}", INTERNAL if provider in LOCAL else CLIENT, attributes
 
 
 def usage(input_tokens: int, output_tokens: int) -> Attributes:
@@ -126,23 +126,23 @@ def usage(input_tokens: int, output_tokens: int) -> Attributes:
 def cost(usd: float, *, unpriced: bool = False, estimated: bool = False) -> Attributes:
     """Return cost attributes, for which the conventions have no name. An unknown cost is left out, not
     reported as 0."""
-    told: Attributes = {} if unpriced else {"podium.cost.usd": usd}
-    return told | ({"podium.cost.estimated": True} if estimated else {})
+    attributes: Attributes = {} if unpriced else {"podium.cost.usd": usd}
+    return attributes | ({"podium.cost.estimated": True} if estimated else {})
 
 
-def error_type(said: str) -> str:
+def error_type(text: str) -> str:
     """Return a class of failure for a message: one of few, without its content."""
-    if status := _STATUS.search(said):
+    if status := _STATUS.search(text):
         return status[1]
-    if "no answer" in said:
+    if "no answer" in text:
         return "timeout"
-    return "dropped" if "connection" in said else "_OTHER"
+    return "dropped" if "connection" in text else "_OTHER"
 
 
 def message(role: str, text: str, finish: str = "") -> str:
     """Return one message of a conversation, in the form of the conventions."""
-    one: dict[str, Any] = {"role": role, "parts": [{"type": "text", "content": text}]}
-    return encode([one | ({"finish_reason": finish} if finish else {})]).decode()
+    entry: dict[str, Any] = {"role": role, "parts": [{"type": "text", "content": text}]}
+    return encode([entry | ({"finish_reason": finish} if finish else {})]).decode()
 
 
 def instructions(text: str) -> str:
@@ -177,7 +177,7 @@ def to_json(spans: Iterable[Span], service: str = SCOPE) -> bytes:
 
 
 def _span(span: Span) -> dict[str, Any]:
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "traceId": span.trace_id,
         "spanId": span.span_id,
         "parentSpanId": span.parent_id,
@@ -187,13 +187,17 @@ def _span(span: Span) -> dict[str, Any]:
         "endTimeUnixNano": str(span.end_ns),
         "attributes": _attributes(span.attributes),
         "events": [
-            {"name": one.name, "timeUnixNano": str(one.time_ns), "attributes": _attributes(one.attributes)}
-            for one in span.moments
+            {
+                "name": moment.name,
+                "timeUnixNano": str(moment.time_ns),
+                "attributes": _attributes(moment.attributes),
+            }
+            for moment in span.moments
         ],
         "links": [{"traceId": trace, "spanId": other} for trace, other in span.links],
         "status": {"code": 2, "message": span.description} if span.failed else {},
     }
-    return {name: value for name, value in told.items() if value not in ("", [], {})}
+    return {name: value for name, value in fields.items() if value not in ("", [], {})}
 
 
 def _attributes(attributes: Attributes) -> list[dict[str, Any]]:

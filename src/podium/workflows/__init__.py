@@ -12,12 +12,12 @@ from podium.report.presentation import GENERIC, Presentation
 
 DELIVERY = "podium.workflows.delivery.events"
 """Module of the events that several workflows share."""
-SHIPPED = ("build", "council", "research", "studio", "tree")
+SHIPPED = ("build", "chat", "council", "research", "studio", "tree")
 """Names of the built-in workflows and of their folders. A new one needs this line and its folder."""
 
 
 class Builtin(msgspec.Struct, frozen=True, kw_only=True):
-    """Facts about a built-in workflow that other rooms need; `BUILTIN` in the `__init__` of its folder."""
+    """Facts about a built-in workflow that other packages need; `BUILTIN` in the `__init__` of its folder."""
 
     prompt_budget: int
     """Most characters of fixed text in one prompt, its parts included and all branches counted."""

@@ -11,7 +11,8 @@ from podium.workflows import SHIPPED, builtin
 
 SHARED = "delivery"
 """The set for direct draft, editor and comparison, which several workflows use."""
-SETS = (*SHIPPED, SHARED)
+_FOLDER = Path(__file__).parent
+SETS = tuple(name for name in (*SHIPPED, SHARED) if (_FOLDER / name / "prompts").is_dir())
 
 SHARED_BUDGET = 4_000
 """Most characters of fixed text in one shared prompt."""
@@ -28,12 +29,12 @@ def prompt_set(name: str, settings: Settings) -> PromptSet:
         meant = nearest(name, SETS)
         hint = f"Did you mean {meant}?" if meant else f"There are: {', '.join(SETS)}."
         raise UsageError(f"There are no prompts of {name}.", hint=hint)
-    return PromptSet(name, Path(__file__).parent / name / "prompts", settings.prompt_folders)
+    return PromptSet(name, _FOLDER / name / "prompts", settings.prompt_folders)
 
 
 def overrides_for(workflow: str, settings: Settings) -> Overrides:
     """Return the overrides of a workflow's prompts; none for a custom workflow."""
-    if workflow not in SHIPPED:
+    if workflow not in SETS:
         return Overrides()
     check_folders(settings)
     names = [name for name in (workflow, SHARED) if _has_own(name, settings)]

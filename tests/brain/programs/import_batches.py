@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 
-from podium.brain.files import import_facts
+from podium.brain.review import import_facts
 from podium.engine.store_parts import Fact
 from podium.settings import Settings
 from podium.stores import open_store

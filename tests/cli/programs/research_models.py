@@ -34,7 +34,8 @@ async def quick(call: Call) -> Any:
         },
         "write_article": "# Caffeine\n\nIt is counted.\n\n"
         + "\n\n".join(
-            f"## Part {nth}\n\nSource {nth} counted 5 of them [@{one}]." for nth, one in enumerate(ids)
+            f"## Part {nth}\n\nSource {nth} counted 5 of them [@{source_id}]."
+            for nth, source_id in enumerate(ids)
         ),
         "fact_check": {"checks": []},
         "edit": {"article": "x", "grammar": 0.9},

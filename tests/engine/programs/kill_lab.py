@@ -86,8 +86,13 @@ class KillingStore(SqliteStore):
     countdown = 0
     durable = False
 
-    def append(self, lease: Any, row: Written) -> None:
-        super().append(lease, row)
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
+        self._queue_row = self.append
+        self.append = self._append_and_kill
+
+    def _append_and_kill(self, lease: Any, row: Written) -> None:
+        self._queue_row(lease, row)
         self.countdown -= 1
         if (
             self.countdown == 0 and self.durable

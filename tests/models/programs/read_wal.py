@@ -19,12 +19,12 @@ async def main(store: str, request: str, *secrets: str) -> None:
         await podium.run(leaky, request, model="openai:gpt-4o", store=opened)
         files = [path for path in Path(store).parent.glob(f"{Path(store).name}*") if path.is_file()]
         data = {path.name: path.read_bytes() for path in files}
-    told = {
+    shown = {
         "files": sorted(data),
         "leaks": [secret for secret in secrets if any(secret.encode() in held for held in data.values())],
         "redacted": any(b"[redacted]" in held for held in data.values()),
     }
-    print(json.dumps(told))
+    print(json.dumps(shown))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.models.wire.acting import Act
+
 
 @dataclass(frozen=True, slots=True)
 class Say:
@@ -55,12 +57,12 @@ class Limit:
     """Refuse whatever comes within so many seconds after the first request that met this; then answer."""
 
     seconds: float
-    told: bool = True
+    says_when: bool = True
     """Whether the refusal says how long to wait."""
     then: Say = field(default_factory=Say)
 
     def refusal(self) -> Refuse:
-        headers = {"retry-after-ms": str(round(self.seconds * 1000))} if self.told else {}
+        headers = {"retry-after-ms": str(round(self.seconds * 1000))} if self.says_when else {}
         return Refuse(429, "Too many requests.", headers, "rate_limit_exceeded")
 
 
@@ -95,4 +97,4 @@ class Flood:
     piece: int = 16_384
 
 
-Answer = Say | Refuse | Limit | Raw | Hang | Drop | Flood
+Answer = Say | Act | Refuse | Limit | Raw | Hang | Drop | Flood

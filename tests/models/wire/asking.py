@@ -43,7 +43,7 @@ def settings_for(wire: Wire, folder: Path, **more: Any) -> Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class RunEvents:
     """What came of it."""
 
     result: RunResult
@@ -76,7 +76,7 @@ async def ask(
     prompt: str = "Say something.",
     watch: bool = False,
     **started: Any,
-) -> Told:
+) -> RunEvents:
     """Ask once; with `watch` somebody looks at the reply while it is generated, so it is streamed."""
     gate = asyncio.Event()
 
@@ -99,4 +99,4 @@ async def ask(
     if looking is not None:
         await looking
     rows = await store.read(handle.run_id)
-    return Told(result, [row.to_event(handle.run_id) for row in rows], deltas)
+    return RunEvents(result, [row.to_event(handle.run_id) for row in rows], deltas)

@@ -256,8 +256,8 @@ class Messages:
     def ends(say: Say, request: Json) -> Iterator[bytes]:
         yield frame({"type": "content_block_stop", "index": 0}, "content_block_stop")
         delta = {"stop_reason": Messages._finish(say, request), "stop_sequence": None}
-        told = {"output_tokens": say.output_tokens} if say.usage else None
-        yield frame({"type": "message_delta", "delta": delta, "usage": told}, "message_delta")
+        shown = {"output_tokens": say.output_tokens} if say.usage else None
+        yield frame({"type": "message_delta", "delta": delta, "usage": shown}, "message_delta")
         yield frame({"type": "message_stop"}, "message_stop")
 
     @staticmethod

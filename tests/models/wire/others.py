@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import struct
-import zlib
 from typing import Any
 
+from tests.models.wire.acting import aws_frame
 from tests.models.wire.answers import Raw
 
 USAGE = {"promptTokenCount": 12, "candidatesTokenCount": 5, "totalTokenCount": 17}
@@ -41,23 +40,11 @@ def converse(text: str, *, tool: bool = False) -> Raw:
 
 def converse_stream(*pieces: str) -> Raw:
     """AWS's own framing: lengths and checksums around each event."""
-    frames = [_frame("messageStart", {"role": "assistant"})]
+    frames = [aws_frame("messageStart", {"role": "assistant"})]
     frames += [
-        _frame("contentBlockDelta", {"contentBlockIndex": 0, "delta": {"text": piece}}) for piece in pieces
+        aws_frame("contentBlockDelta", {"contentBlockIndex": 0, "delta": {"text": piece}}) for piece in pieces
     ]
-    frames.append(_frame("contentBlockStop", {"contentBlockIndex": 0}))
-    frames.append(_frame("messageStop", {"stopReason": "end_turn"}))
-    frames.append(_frame("metadata", {"usage": TOKENS, "metrics": {"latencyMs": 1}}))
+    frames.append(aws_frame("contentBlockStop", {"contentBlockIndex": 0}))
+    frames.append(aws_frame("messageStop", {"stopReason": "end_turn"}))
+    frames.append(aws_frame("metadata", {"usage": TOKENS, "metrics": {"latencyMs": 1}}))
     return Raw(b"".join(frames), "application/vnd.amazon.eventstream")
-
-
-def _frame(kind: str, payload: dict[str, Any]) -> bytes:
-    fields = {":message-type": "event", ":event-type": kind, ":content-type": "application/json"}
-    headers = b"".join(
-        bytes([len(name)]) + name.encode() + b"\x07" + struct.pack(">H", len(value)) + value.encode()
-        for name, value in fields.items()
-    )
-    body = json.dumps(payload).encode()
-    prelude = struct.pack(">II", 16 + len(headers) + len(body), len(headers))
-    start = prelude + struct.pack(">I", zlib.crc32(prelude)) + headers + body
-    return start + struct.pack(">I", zlib.crc32(start))

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
 
+from tests.models.wire.acting import Act, written
 from tests.models.wire.answers import Answer, Drop, Flood, Hang, Limit, Raw, Refuse, Say
 from tests.models.wire.formats import FORMATS, Format
 
@@ -86,6 +87,10 @@ class Wire:
                 if answer.claims is not None:
                     await writer.drain()
                     return False
+            case Act():
+                body, kind = written(answer, seen.path, seen.body)
+                _head(writer, 200, kind, len(body))
+                writer.write(body)
             case Hang():
                 if answer.started:
                     _head(writer, 200, "application/json", 1000)

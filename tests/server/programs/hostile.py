@@ -43,4 +43,4 @@ async def spoils(run: podium.Run, request: str) -> dict[str, object]:
     """Hostile texts as names, kinds and contents of files, and as keys and values of the result."""
     for text in TEXTS:
         await run.artifact(text, text, text)
-    return {"told": TEXTS, "by name": {text: text for text in TEXTS}}
+    return {"shown": TEXTS, "by name": {text: text for text in TEXTS}}

@@ -46,10 +46,10 @@ async def test_every_document_has_a_title_a_date_and_a_length_to_quote_from(corp
 async def test_documents_that_contradict_each_other_are_found_together(
     corpus: Corpus, question: str, first: str, second: str, figures: tuple[str, str]
 ) -> None:
-    found = {passage.path.rpartition("/")[2]: passage for passage in await corpus.search(question, 6)}
-    assert {first, second} <= set(found)
+    passages = {passage.path.rpartition("/")[2]: passage for passage in await corpus.search(question, 6)}
+    assert {first, second} <= set(passages)
     for name, figure in zip((first, second), figures, strict=True):
-        assert figure in (await corpus.read(found[name].path)).document.text
+        assert figure in (await corpus.read(passages[name].path)).document.text
 
 
 async def test_one_page_gives_orders_to_models(corpus: Corpus) -> None:

@@ -34,9 +34,13 @@ PAGE = b"<html><head><title>Boats</title></head><body><p>A boat waits for high w
 
 async def test_every_kind_of_document_below_the_folder_is_found(tmp_path: Path) -> None:
     docs = folder_with(
-        tmp_path / "docs", tides_dot_md=TIDES, deep__er__winds_dot_txt=WINDS, boats_dot_html=PAGE,
-        chart_dot_pdf=pdf("Depths of the channel.", title="Chart"), other_dot_py="water = 1",
-    )  # fmt: skip
+        tmp_path / "docs",
+        tides_dot_md=TIDES,
+        deep__er__winds_dot_txt=WINDS,
+        boats_dot_html=PAGE,
+        chart_dot_pdf=pdf("Depths of the channel.", title="Chart"),
+        other_dot_py="water = 1",
+    )
     corpus = await open_corpus(docs, settings_in(tmp_path))
     assert corpus.changes == Changes(documents=4, added=4)
     for words, path in [
@@ -56,7 +60,7 @@ async def test_only_what_changed_is_read_again(tmp_path: Path) -> None:
     (docs / "b.md").unlink()
     corpus = await open_corpus(docs, settings)
     assert corpus.changes == Changes(documents=2, added=1, changed=1, removed=1)
-    assert [found.path for found in await corpus.search("springs")] == ["a.md"]
+    assert [passage.path for passage in await corpus.search("springs")] == ["a.md"]
     assert await corpus.search("water") == []
     assert await corpus.search("wind") == []
     with pytest.raises(ToolError, match=r"no document 'b\.md'"):
@@ -73,13 +77,18 @@ async def test_a_file_that_only_looks_changed_is_not_counted_and_is_looked_at_on
         assert db.execute("SELECT mtime_ns FROM document").fetchone() == (1,)
 
 
-async def test_files_that_cannot_be_read_are_told_and_sink_nothing(tmp_path: Path) -> None:
+async def test_files_that_cannot_be_read_are_reported_and_sink_nothing(tmp_path: Path) -> None:
     (tmp_path / "outside.md").write_text("secret words")
     docs = folder_with(
-        tmp_path / "docs", good_dot_md=TIDES, empty_dot_txt="", bad_dot_pdf=b"%PDF-1.7 nothing",
-        noise_dot_md=b"\0\1\2", huge_dot_txt=b"word " * 2_100_000, _dot_hidden_dot_md="hidden words",
+        tmp_path / "docs",
+        good_dot_md=TIDES,
+        empty_dot_txt="",
+        bad_dot_pdf=b"%PDF-1.7 nothing",
+        noise_dot_md=b"\0\1\2",
+        huge_dot_txt=b"word " * 2_100_000,
+        _dot_hidden_dot_md="hidden words",
         id_rsa_dot_txt="secret words",
-    )  # fmt: skip
+    )
     (docs / "link.md").symlink_to(tmp_path / "outside.md")
     (docs / "folder").symlink_to(tmp_path)
     os.mkfifo(docs / "pipe.md")
@@ -101,7 +110,7 @@ async def test_files_that_cannot_be_read_are_told_and_sink_nothing(tmp_path: Pat
     assert (await open_corpus(docs, settings_in(tmp_path))).changes.added == 1
 
 
-async def test_what_is_no_folder_is_told_and_leaves_no_index(tmp_path: Path) -> None:
+async def test_what_is_no_folder_is_reported_and_leaves_no_index(tmp_path: Path) -> None:
     for wrong in (tmp_path / "nowhere", folder_with(tmp_path, a_dot_md=TIDES) / "a.md"):
         with pytest.raises(ToolError, match="is not a folder"):
             await open_corpus(wrong, settings_in(tmp_path))
@@ -125,7 +134,7 @@ async def test_one_folder_has_one_index_beside_the_store_however_it_is_written(t
     (tmp_path / "other").symlink_to(docs)
     for written in (docs, docs / ".." / "docs", tmp_path / "other"):
         await open_corpus(written, settings)
-    assert [one.folder for one in list_corpora(settings)] == [docs]
+    assert [corpus.folder for corpus in list_corpora(settings)] == [docs]
     assert shelf_of(settings) == tmp_path / "kept" / "podium.sqlite.corpora"
     assert sorted(path.name for path in docs.iterdir()) == ["a.md"]
 
@@ -136,13 +145,13 @@ def test_a_store_elsewhere_keeps_the_indexes_in_the_data_folder() -> None:
 
 async def test_a_corpus_is_found_by_name_or_folder_and_can_be_removed(tmp_path: Path) -> None:
     settings = settings_in(tmp_path)
-    one = folder_with(tmp_path / "one" / "notes", a_dot_md=TIDES)
+    first = folder_with(tmp_path / "one" / "notes", a_dot_md=TIDES)
     two = folder_with(tmp_path / "two" / "notes", a_dot_md=WINDS)
-    await open_corpus(one, settings, name="sea", at="2026-01-02T03:04:05+00:00")
+    await open_corpus(first, settings, name="sea", at="2026-01-02T03:04:05+00:00")
     await open_corpus(two, settings)
-    await open_corpus(one, settings, at="2026-01-03T03:04:05+00:00")
-    found = find_corpus("sea", settings)
-    assert (found.folder, found.documents, found.indexed_at) == (one, 1, "2026-01-03T03:04:05+00:00")
+    await open_corpus(first, settings, at="2026-01-03T03:04:05+00:00")
+    corpus = find_corpus("sea", settings)
+    assert (corpus.folder, corpus.documents, corpus.indexed_at) == (first, 1, "2026-01-03T03:04:05+00:00")
     assert find_corpus(str(two), settings).name == "notes"
     await open_corpus(two, settings, name="sea")
     with pytest.raises(ToolError, match="Several corpora are called 'sea'"):
@@ -151,9 +160,9 @@ async def test_a_corpus_is_found_by_name_or_folder_and_can_be_removed(tmp_path: 
         find_corpus("see", settings)
     with pytest.raises(ToolError, match="no corpus '~nobody-of-that-name'"):
         find_corpus("~nobody-of-that-name", settings)
-    remove_corpus(find_corpus(str(one), settings))
-    assert [left.folder for left in list_corpora(settings)] == [two]
-    assert (one / "a.md").exists()
+    remove_corpus(find_corpus(str(first), settings))
+    assert [remaining.folder for remaining in list_corpora(settings)] == [two]
+    assert (first / "a.md").exists()
 
 
 ADD = (
@@ -186,9 +195,9 @@ async def test_an_indexing_that_was_killed_is_taken_up_where_it_was(tmp_path: Pa
         pass
     process.kill()
     process.communicate()
-    left = 600 - _count(file)
+    remaining = 600 - _count(file)
     corpus = await open_corpus(docs, settings)
-    assert (corpus.changes.added, corpus.documents) == (left, 600)
+    assert (corpus.changes.added, corpus.documents) == (remaining, 600)
     assert len(await corpus.search("tides", 1_000)) == 600
 
 
@@ -231,7 +240,7 @@ async def test_a_cancel_ends_the_indexing_and_leaves_a_state_to_go_on_from(tmp_p
     assert (await open_corpus(docs, settings)).documents == 300
 
 
-async def test_a_document_that_its_reader_does_not_survive_is_told_and_the_others_are_read(
+async def test_a_document_that_its_reader_does_not_survive_is_reported_and_the_others_are_read(
     tmp_path: Path,
 ) -> None:
     pages = {f"n{number:03}_dot_html": PAGE for number in range(40)}

@@ -20,18 +20,20 @@ async def test_the_document_that_says_most_comes_first(tmp_path: Path) -> None:
         once_dot_md="# Coast\n\n" + "Sand and stones and grass. " * 60 + "Far away stands a lighthouse.",
         none_dot_md="# Inland\n\nOnly fields.",
     )
-    found = await (await open_corpus(docs, settings_in(tmp_path))).search("lighthouse")
-    assert [passage.path for passage in found][-1] == "once.md"
-    assert {passage.path for passage in found} == {"named.md", "much.md", "once.md"}
-    assert [passage.score for passage in found] == sorted((one.score for one in found), reverse=True)
+    passages = await (await open_corpus(docs, settings_in(tmp_path))).search("lighthouse")
+    assert [passage.path for passage in passages][-1] == "once.md"
+    assert {passage.path for passage in passages} == {"named.md", "much.md", "once.md"}
+    assert [passage.score for passage in passages] == sorted(
+        (passage.score for passage in passages), reverse=True
+    )
 
 
 async def test_words_that_most_documents_hold_still_count(tmp_path: Path) -> None:
     notes = {f"n{number}_dot_md": f"Water, and note {number} besides." for number in range(20)}
     docs = folder_with(tmp_path / "docs", **notes, more_dot_md="Water under water over water.")
-    found = await (await open_corpus(docs, settings_in(tmp_path))).search("water", 3)
-    assert found[0].path == "more.md"
-    assert all(passage.score > 0.001 for passage in found)
+    passages = await (await open_corpus(docs, settings_in(tmp_path))).search("water", 3)
+    assert passages[0].path == "more.md"
+    assert all(passage.score > 0.001 for passage in passages)
 
 
 async def test_words_are_found_in_other_forms_and_without_accents(tmp_path: Path) -> None:
@@ -90,9 +92,9 @@ async def test_the_last_word_of_a_long_question_counts(tmp_path: Path) -> None:
 async def test_a_question_of_thousands_of_words_is_answered(tmp_path: Path) -> None:
     docs = folder_with(tmp_path / "docs", a_dot_md="Low water.", b_dot_md="High wind.")
     query = " ".join(f"word{number}" for number in range(300)) + " water"
-    assert [found.path for found in await (await open_corpus(docs, settings_in(tmp_path))).search(query)] == [
-        "a.md"
-    ]
+    assert [
+        passage.path for passage in await (await open_corpus(docs, settings_in(tmp_path))).search(query)
+    ] == ["a.md"]
 
 
 @pytest.mark.parametrize("query", ["抽出温度", "温度", "น้ำ"])

@@ -43,8 +43,8 @@ async def test_a_document_is_found_by_meaning_without_a_word_of_the_question(tmp
 @needs_vectors
 async def test_the_passage_that_is_meant_is_shown(tmp_path: Path) -> None:
     filler = "The old bridge was painted green in spring. " * 60
-    told = f"{DOCTOR} Nurses care for patients. A surgeon operates, and a pharmacy sells the pills. " * 3
-    docs = folder_with(tmp_path / "docs", a_dot_md=f"{filler}\n\n{told}\n\n{filler}")
+    text = f"{DOCTOR} Nurses care for patients. A surgeon operates, and a pharmacy sells the pills. " * 3
+    docs = folder_with(tmp_path / "docs", a_dot_md=f"{filler}\n\n{text}\n\n{filler}")
     corpus = await open_corpus(docs, settings_in(tmp_path), semantic=True)
     (passage,) = await corpus.search("doctors, hospitals")
     assert DOCTOR in passage.snippet
@@ -57,7 +57,7 @@ async def test_the_choice_stays_with_the_index_until_it_is_taken_back(tmp_path: 
     assert await corpus.search("automobile") == []
     corpus = await open_corpus(docs, settings, semantic=True)
     assert corpus.changes == Changes(documents=4)
-    assert [found.path for found in await corpus.search("automobile")] == ["car.html"]
+    assert [passage.path for passage in await corpus.search("automobile")] == ["car.html"]
     (docs / "boat.md").write_text("A yacht lies at anchor.")
     corpus = await open_corpus(docs, settings)
     assert corpus.changes == Changes(documents=5, added=1)
@@ -65,7 +65,7 @@ async def test_the_choice_stays_with_the_index_until_it_is_taken_back(tmp_path: 
     assert find_corpus(str(docs), settings).semantic
     (docs / "car.html").unlink()
     corpus = await open_corpus(docs, settings)
-    assert "car.html" not in [found.path for found in await corpus.search("automobile")]
+    assert "car.html" not in [passage.path for passage in await corpus.search("automobile")]
     corpus = await open_corpus(docs, settings, semantic=False)
     assert await corpus.search("sailing ship") == []
     with sqlite3.connect(index_of(docs, settings)) as db:
@@ -77,7 +77,7 @@ async def test_with_and_without_vectors_together_words_decide(tmp_path: Path) ->
     settings = settings_in(tmp_path)
     await open_corpus(folder_with(tmp_path / "one", **FILES), settings, semantic=True)
     both = list_corpora(settings)
-    assert [found.path for _, found in await search_all(both, "automobile", 5)] == ["car.html"]
+    assert [passage.path for _, passage in await search_all(both, "automobile", 5)] == ["car.html"]
     await open_corpus(folder_with(tmp_path / "two", a_dot_md="The engine."), settings)
     both = list_corpora(settings)
     assert await search_all(both, "automobile", 5) == []
@@ -88,14 +88,15 @@ async def test_with_and_without_vectors_together_words_decide(tmp_path: Path) ->
 async def test_documents_found_both_ways_come_first_and_searches_repeat(tmp_path: Path) -> None:
     docs = folder_with(
         tmp_path / "docs",
-        a_dot_md="Car parks close at ten.", b_dot_md="The garage repairs every vehicle and motor.",
+        a_dot_md="Car parks close at ten.",
+        b_dot_md="The garage repairs every vehicle and motor.",
         c_dot_md="Where to have a car repaired: the garage repairs every vehicle.",
-    )  # fmt: skip
+    )
     corpus = await open_corpus(docs, settings_in(tmp_path), semantic=True)
-    found = await corpus.search("repair of a car")
-    assert found[0].path == "c.md"
-    assert {passage.path for passage in found} >= {"b.md", "c.md"}
-    assert await corpus.search("repair of a car") == found
+    passages = await corpus.search("repair of a car")
+    assert passages[0].path == "c.md"
+    assert {passage.path for passage in passages} >= {"b.md", "c.md"}
+    assert await corpus.search("repair of a car") == passages
 
 
 def test_places_in_both_rankings_are_added_up() -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from podium.tools.documents.child import read_text
 from podium.tools.documents.document import MAX_CHARACTERS, Document, iso_date
-from podium.tools.documents.plain import read_text
 from podium.tools.documents.reader import DocumentReader, Readers, media_type_of
 from podium.tools.tool import ToolError
 from tests.tools.documents.pdfs import endless_pdf, pdf
@@ -21,7 +21,7 @@ def reader() -> Iterator[DocumentReader]:
         yield opened
 
 
-def test_front_matter_tells_title_date_and_authors_and_is_no_part_of_the_text(reader: DocumentReader) -> None:
+def test_front_matter_shows_title_date_and_authors_and_is_no_part_of_the_text(reader: DocumentReader) -> None:
     source = (
         b"---\r\ntitle: Tides\r\ndate: 2024-05-17\r\nauthors: [Harbour Office, {name: Sea School}]\r\n---\r\n"
         b"# Other\r\n\r\nLow water."
@@ -100,7 +100,7 @@ def test_control_characters_and_lone_surrogates_do_not_reach_the_text(reader: Do
     assert reader.read(b"a\x1b[31mb\x02c\tand\r\nmore", "text/plain").text == "a[31mbc\tand\nmore"
 
 
-def test_what_is_no_text_is_told(reader: DocumentReader) -> None:
+def test_what_is_no_text_is_reported(reader: DocumentReader) -> None:
     with pytest.raises(ToolError, match="it is not text"):
         reader.read(b"\x89PNG\0\0", "text/markdown")
 
@@ -118,7 +118,7 @@ def test_a_page_is_its_article_with_what_its_head_says(reader: DocumentReader) -
     assert "alert" not in read.text
 
 
-def test_embedded_data_and_a_time_tell_too(reader: DocumentReader) -> None:
+def test_embedded_data_and_a_time_show_too(reader: DocumentReader) -> None:
     linked = (
         b'<html><head><script type="application/ld+json">{"datePublished":"2022-03-04","author":[{"name":'
         b'"Sea School"}]}</script></head><body><h1>Tides</h1><p>Low water.</p></body></html>'
@@ -130,15 +130,20 @@ def test_embedded_data_and_a_time_tell_too(reader: DocumentReader) -> None:
 
 
 def test_a_pdf_is_the_text_of_its_pages(reader: DocumentReader) -> None:
-    made = pdf("Low water.", "High water.", title="Tides", author="Harbour Office; Sea School",
-               created="D:20240517101500Z")  # fmt: skip
+    made = pdf(
+        "Low water.",
+        "High water.",
+        title="Tides",
+        author="Harbour Office; Sea School",
+        created="D:20240517101500Z",
+    )
     assert reader.read(made, "application/pdf") == Document(
         "Low water.\n\nHigh water.", "Tides", "2024-05-17", ("Harbour Office", "Sea School")
     )
 
 
 @pytest.mark.parametrize(
-    ("data", "told"),
+    ("data", "message"),
     [
         (b"%PDF-1.4 and nothing else", "it is not a PDF that can be read"),
         (b"", "it is not a PDF that can be read"),
@@ -146,8 +151,8 @@ def test_a_pdf_is_the_text_of_its_pages(reader: DocumentReader) -> None:
         (pdf(""), "it has no text"),
     ],
 )
-def test_a_pdf_that_cannot_be_read_is_told(reader: DocumentReader, data: bytes, told: str) -> None:
-    with pytest.raises(ToolError, match=told):
+def test_a_pdf_that_cannot_be_read_is_reported(reader: DocumentReader, data: bytes, message: str) -> None:
+    with pytest.raises(ToolError, match=message):
         reader.read(data, "application/pdf")
 
 
@@ -181,7 +186,7 @@ def test_a_page_of_nothing_but_openings_costs_little(reader: DocumentReader, sta
 def test_readers_are_shared_and_their_processes_end_when_nobody_reads() -> None:
     def children() -> set[str]:
         lists = Path("/proc/self/task").glob("*/children")
-        return {pid for one in lists for pid in one.read_text().split()}
+        return {pid for file in lists for pid in file.read_text().split()}
 
     def read(number: int) -> str:
         return shared.read(pdf(f"Page {number}."), "application/pdf").text
@@ -199,15 +204,15 @@ def test_only_as_much_is_kept_as_may_be_and_that_is_noted(reader: DocumentReader
 
 
 @pytest.mark.parametrize(
-    ("told", "date"),
+    ("value", "date"),
     [
         ("2024-05-17T10:00:00Z", "2024-05-17"), ("2024/5/7", "2024-05-07"), ("2024-05", "2024-05"),
         ("2024", "2024"), ("Fri, 17 May 2024 10:00:00 GMT", "2024-05-17"), ("2024-13-45", "2024"),
         ("20240517", ""), ("yesterday", ""), ("", ""), (None, ""), ("99999-01-01", ""),
     ],
 )  # fmt: skip
-def test_dates_are_told_as_exactly_as_they_are_known(told: object, date: str) -> None:
-    assert iso_date(told) == date
+def test_dates_are_reported_as_exactly_as_they_are_known(value: object, date: str) -> None:
+    assert iso_date(value) == date
 
 
 @pytest.mark.parametrize(

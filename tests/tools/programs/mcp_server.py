@@ -85,9 +85,9 @@ TOOLS: dict[str, Callable[[dict[str, Any]], str]] = {
 
 
 def call(message: dict[str, Any]) -> None:
-    asked = message["params"]
+    parameters = message["params"]
     try:
-        text, failed = TOOLS[asked["name"]](asked.get("arguments") or {}), False
+        text, failed = TOOLS[parameters["name"]](parameters.get("arguments") or {}), False
     except (KeyError, ValueError) as error:
         text, failed = f"{type(error).__name__}: {error}", True
     answer(message, result={"content": [{"type": "text", "text": text}], "isError": failed})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from podium.tools.repository import (
@@ -63,12 +65,12 @@ async def test_reading_the_repository(repository: Repository) -> None:
     assert repository.lines("docs/guide.md") == "1  # Guide\n2  The Cart holds things."
     assert repository.lines("src/shop/cart.py", 4, 5) == (
         "4  class Cart(list):\n5      def total(self, tax: float = 0.0) -> float:\n"
-        "[6 lines follow: ask from line 6]"
+        "[6 lines follow, from line 6]"
     )
     assert repository.text("old.txt") == "K?se in the cart\n"
     for path, why in {
         "nowhere.py": "There is no file", "cart.py": "Did you mean src/shop/cart.py?", ".env": "secrets",
-        "id_rsa": "secrets", "logo.png": "binary", "huge.txt": "too large", "link.py": "link",
+        "id_rsa": "secrets", "logo.png": "binary", "link.py": "link",
         "../../../etc/passwd": "There is no file", "/etc/passwd": "There is no file",
         "planted.py": "There is no file", "debug.log": "There is no file", "docs": "There is no file",
     }.items():  # fmt: skip
@@ -79,14 +81,14 @@ async def test_reading_the_repository(repository: Repository) -> None:
 
 
 async def test_searching_the_repository(repository: Repository) -> None:
-    found = (await repository.search("CART")).splitlines()
-    assert {line.partition(":")[0] for line in found} == {
-        "docs/guide.md", "old.txt", "src/shop/cart.py", "tests/test_cart.py",
-    } - {"tests/test_cart.py"}  # fmt: skip
+    lines = (await repository.search("CART")).splitlines()
+    assert {line.partition(":")[0] for line in lines} == {
+        "docs/guide.md", "huge.txt", "[more lines match",
+    }  # fmt: skip
     assert await repository.search(r"class \w+\(", regex=True) == "src/shop/cart.py:4: class Cart(list):"
     assert await repository.search("cart", pattern="*.md") == "docs/guide.md:2: The Cart holds things."
     assert await repository.search("cart", pattern="docs/*") == "docs/guide.md:2: The Cart holds things."
-    assert (await repository.search("cart", limit=1)).endswith("[the first 1]")
+    assert (await repository.search("cart", limit=1)).endswith("[more lines match: offset 1]")
     assert await repository.search("no such words") == "Nothing found."
     with pytest.raises(ToolError, match="not a regular expression"):
         await repository.search("(", regex=True)
@@ -138,12 +140,133 @@ async def test_a_long_file_is_read_part_by_part(opened: Opener, user: UserReposi
     repository = Repository(await opened(user.folder))
     part = repository.lines("long.txt").splitlines()
     assert len(part) == MAX_LINES + 1
-    assert part[-1] == f"[{2_000 - MAX_LINES} lines follow: ask from line {MAX_LINES + 1}]"
-    assert len(repository.lines("wide.txt")) < 3_000
+    assert part[-1] == f"[{2_000 - MAX_LINES} lines follow, from line {MAX_LINES + 1}]"
+    with pytest.raises(ToolError, match="too large"):
+        repository.text("wide.txt", 1_000)
+
+
+def read_on(repository: Repository, path: str, limit: int) -> str:
+    """Read a whole file by following the notes; return its text without the line numbers."""
+    lines, first, offset = dict[int, str](), 1, 0
+    for _ in range(10_000):
+        part = repository.lines(path, first, offset=offset, limit=limit)
+        assert len(part) <= limit
+        *shown, note = part.split("\n")
+        cut = re.fullmatch(r"\[line (\d+) goes on for [\d,]+ characters: first line \1, offset (\d+)\]", note)
+        rest = re.fullmatch(r"\[\d+ lines follow, from line (\d+)\]", note)
+        for line in shown if cut or rest else [*shown, note]:
+            number, _, text = line.lstrip().partition("  ")
+            lines[int(number)] = lines.get(int(number), "") + text
+        if cut:
+            first, offset = int(cut[1]), int(cut[2])
+        elif rest:
+            first, offset = int(rest[1]), 0
+        else:
+            return "".join(f"{line}\n" for line in lines.values())
+    raise AssertionError("the notes lead nowhere")
+
+
+@pytest.mark.parametrize("limit", [300, 5_000, 40_000])
+async def test_nothing_is_lost_when_the_notes_are_followed(
+    opened: Opener, user: UserRepository, limit: int
+) -> None:
+    wide = "".join(f"{number:06d}" for number in range(limit))
+    text = f"  short\n{wide}\n\n\tend {wide[:limit]}\nlast\n"
+    user.write("wide.txt", text)
+    user.commit("Wide")
+    assert read_on(Repository(await opened(user.folder)), "wide.txt", limit) == text
+
+
+async def test_a_huge_file_is_read_in_ranges(repository: Repository) -> None:
+    assert repository.lines("huge.txt", 299_999) == "299999  cart\n300000  cart"
+    assert repository.lines("huge.txt", 5, 5) == "5  cart\n[299995 lines follow, from line 6]"
+    with pytest.raises(ToolError, match="too large"):
+        repository.text("huge.txt")
+    with pytest.raises(ToolError, match="has only 4 characters"):
+        repository.lines("huge.txt", 5, offset=4)
+
+
+async def test_a_search_keeps_indentation_and_shows_context(repository: Repository) -> None:
+    assert await repository.search("def total") == (
+        "src/shop/cart.py:5:     def total(self, tax: float = 0.0) -> float:"
+    )
+    assert await repository.search("return", context=1, pattern="*.py") == (
+        "src/shop/cart.py-5-     def total(self, tax: float = 0.0) -> float:\n"
+        "src/shop/cart.py:6:         return 0.0\n"
+        "src/shop/cart.py-7- "
+    )
+    both = await repository.search(r"LIMIT|class|def empty", regex=True, context=2, pattern="*.py")
+    assert both.splitlines() == [
+        "src/shop/cart.py:1: LIMIT = 10",
+        "src/shop/cart.py-2- ",
+        "src/shop/cart.py-3- ",
+        "src/shop/cart.py:4: class Cart(list):",
+        "src/shop/cart.py-5-     def total(self, tax: float = 0.0) -> float:",
+        "src/shop/cart.py-6-         return 0.0",
+        "--",
+        "src/shop/cart.py-9- ",
+        "src/shop/cart.py-10- ",
+        "src/shop/cart.py:11: def empty(cart): ...",
+    ]
+
+
+@pytest.mark.parametrize(("limit", "context", "characters"), [(7, 0, 40_000), (50, 0, 1_000), (50, 3, 1_000)])
+async def test_a_search_goes_on_where_it_was_cut(
+    opened: Opener, user: UserRepository, limit: int, context: int, characters: int
+) -> None:
+    user.write("many.txt", "".join(f"  match {number} {'x' * 40}\n\n" for number in range(90)))
+    user.write("wide.txt", "match " + "y" * 5_000)
+    user.commit("Many")
+    repository, numbers, offset, answer = Repository(await opened(user.folder)), list[int](), 0, ""
+    for _ in range(100):
+        answer = await repository.search(
+            "match", limit=limit, context=context, offset=offset, characters=characters
+        )
+        assert len(answer) <= characters
+        numbers += [int(found) for found in re.findall(r"^many\.txt:\d+:   match (\d+)", answer, re.M)]
+        note = re.search(r"^\[more lines match: offset (\d+)\]$", answer, re.M)
+        if not note:
+            break
+        offset = int(note[1])
+    assert numbers == list(range(90))
+    assert "yyy… [5,006 characters]" in answer
+    with pytest.raises(ToolError, match="only 91 matches"):
+        await repository.search("match", offset=91)
+
+
+async def test_files_are_listed_with_sizes(repository: Repository) -> None:
+    assert repository.list_files("src/").splitlines() == [
+        f"src/shop/cart.py ({len(FILES['src/shop/cart.py'])} bytes)",
+        f"src/shop/web.ts ({len(FILES['src/shop/web.ts'])} bytes)",
+    ]
+    assert repository.list_files("*.md") == f"docs/guide.md ({len(FILES['docs/guide.md'])} bytes)"
+    every = repository.list_files()
+    assert "huge.txt (1,500,000 bytes)" in every
+    assert "link.py (link)" in every
+    assert ".env" not in every
+    assert "is no folder" in repository.list_files("nowhere")
+
+
+async def test_a_long_listing_goes_on(opened: Opener, user: UserRepository) -> None:
+    for number in range(700):
+        user.write(f"many/{number:04d}.txt", "")
+    user.commit("Many")
+    repository, names, offset = Repository(await opened(user.folder)), list[str](), 0
+    while True:
+        answer = repository.list_files("many", offset=offset, limit=3_000)
+        assert len(answer) <= 3_000
+        names += re.findall(r"^many/(\d+)\.txt \(0 bytes\)$", answer, re.M)
+        note = re.search(r"\[[\d,]+ files follow: offset (\d+)\]$", answer)
+        if not note:
+            break
+        offset = int(note[1])
+    assert names == [f"{number:04d}" for number in range(700)]
+    with pytest.raises(ToolError, match="only 700 files"):
+        repository.list_files("many", offset=700)
 
 
 @pytest.mark.parametrize(
-    ("path", "text", "told"),
+    ("path", "text", "expected"),
     [
         (
             "a.go",
@@ -171,5 +294,5 @@ async def test_a_long_file_is_read_part_by_part(opened: Opener, user: UserReposi
         ("a.js", "function f() {" + "x" * 1_000, []),
     ],
 )
-def test_symbols(path: str, text: str, told: list[str]) -> None:
-    assert [symbol.text for symbol in symbols_of(path, text)] == told
+def test_symbols(path: str, text: str, expected: list[str]) -> None:
+    assert [symbol.text for symbol in symbols_of(path, text)] == expected

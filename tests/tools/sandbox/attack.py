@@ -63,7 +63,7 @@ async def until(true: Callable[[], object]) -> None:
 
 def running_with(mark: str) -> list[int]:
     """Processes, anywhere on this machine, that have the mark in their environment or their arguments."""
-    found: list[int] = []
+    pids: list[int] = []
     for folder in Path("/proc").glob("[0-9]*"):
         for name in ("environ", "cmdline"):
             try:
@@ -71,6 +71,6 @@ def running_with(mark: str) -> list[int]:
             except OSError:  # it has just ended, or it is somebody else's
                 continue
             if mark.encode() in text:
-                found.append(int(folder.name))
+                pids.append(int(folder.name))
                 break
-    return found
+    return pids

@@ -9,8 +9,8 @@ import pytest
 
 from podium.errors import SandboxUnavailableError
 from podium.settings import SandboxOptions, Settings
-from podium.tools.sandbox.opening import open_sandbox
 from podium.tools.sandbox.sandbox import Sandbox
+from podium.tools.sandbox.selection import open_sandbox
 
 TIERS = ("bubblewrap", "landlock")
 

@@ -13,8 +13,8 @@ import pytest
 
 from podium.settings import SandboxOptions, Settings
 from podium.tools.openat_walk import MAX_DEPTH
-from podium.tools.sandbox.opening import open_sandbox
 from podium.tools.sandbox.sandbox import Sandbox
+from podium.tools.sandbox.selection import open_sandbox
 from podium.tools.sandbox.tier import SandboxLimits
 from tests.tools.sandbox.attack import attack
 
@@ -85,7 +85,7 @@ async def test_other_modes_can_still_be_set(sandbox: Sandbox, workspace: Path) -
     assert stat.S_IMODE((workspace / "made").stat().st_mode) == 0o740
 
 
-async def test_set_id_bits_that_nothing_prevented_are_removed_and_told(
+async def test_set_id_bits_that_nothing_prevented_are_removed_and_reported(
     unsandboxed: Sandbox, workspace: Path
 ) -> None:
     program = PRELUDE + "make(); os.chmod('planted', 0o6755); os.mkdir('sub'); os.chmod('sub', 0o2755)"
@@ -213,8 +213,8 @@ async def test_a_hard_link_to_a_file_outside_becomes_a_copy(
     assert done.ok, done.stderr
     assert done.warnings == ("Hard links to files outside the workspace were replaced by copies: linked.",)
     assert (workspace / "linked").read_text() == "changed\n"
-    found = (tmp_path / "outside").stat()
-    assert ((tmp_path / "outside").read_text(), stat.S_IMODE(found.st_mode)) == ("outside", 0o4644)
+    info = (tmp_path / "outside").stat()
+    assert ((tmp_path / "outside").read_text(), stat.S_IMODE(info.st_mode)) == ("outside", 0o4644)
 
 
 async def test_hard_links_within_the_workspace_stay(sandbox: Sandbox, workspace: Path) -> None:
@@ -247,7 +247,7 @@ async def test_flags_that_forbid_changes_cannot_be_set(sandbox: Sandbox, workspa
     assert done.stdout == "1\n1\n", done.stderr
 
 
-async def test_odd_names_are_told_in_one_line(sandbox: Sandbox, workspace: Path) -> None:
+async def test_odd_names_are_reported_in_one_line(sandbox: Sandbox, workspace: Path) -> None:
     program = "import os\nos.mkfifo(b'a\\nb\\xff')"
     done = await attack(sandbox, workspace, program)
     expected = r"Pipes, sockets or device files that a program left were removed: a\nb\udcff."

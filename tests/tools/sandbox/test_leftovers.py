@@ -119,7 +119,7 @@ DRIVER = """
 import asyncio, sys
 from pathlib import Path
 from podium.settings import SandboxOptions, Settings
-from podium.tools.sandbox.opening import open_sandbox
+from podium.tools.sandbox.selection import open_sandbox
 tier, folder, mark, program = sys.argv[1:]
 async def main():
     sandbox = await open_sandbox(Settings(sandbox=SandboxOptions(tier=tier)))

@@ -240,7 +240,9 @@ async def test_files_are_counted_while_more_are_made(sandbox: Sandbox, workspace
     shutil.rmtree(workspace)
 
 
-async def test_a_short_program_is_told_that_it_made_too_many_files(sandbox: Sandbox, workspace: Path) -> None:
+async def test_a_short_program_is_reported_that_it_made_too_many_files(
+    sandbox: Sandbox, workspace: Path
+) -> None:
     """It ends before anybody watches."""
     done = await attack(
         sandbox, workspace, MANY.format(make=MAKING["files"]), ".", "30", limits=SandboxLimits(files=20)
@@ -248,7 +250,7 @@ async def test_a_short_program_is_told_that_it_made_too_many_files(sandbox: Sand
     assert (done.stopped_by, done.ok) == ("files", False)
 
 
-async def test_a_short_program_is_told_that_it_wrote_too_much(sandbox: Sandbox, workspace: Path) -> None:
+async def test_a_short_program_is_reported_that_it_wrote_too_much(sandbox: Sandbox, workspace: Path) -> None:
     program = "open('large', 'wb').write(b'x' * 3_000_000)"
     done = await attack(sandbox, workspace, program, limits=SandboxLimits(workspace_bytes=2 * MB))
     assert done.stopped_by == "workspace"

@@ -14,9 +14,9 @@ from podium.errors import SandboxUnavailableError, SettingsError
 from podium.settings import SandboxOptions, Settings
 from podium.tools.sandbox.inside import kernel as landlock
 from podium.tools.sandbox.landlock import Unsandboxed
-from podium.tools.sandbox.opening import find_leak, limits_of, open_sandbox
 from podium.tools.sandbox.sandbox import Sandbox
 from podium.tools.sandbox.seccomp import machine
+from podium.tools.sandbox.selection import find_leak, limits_of, open_sandbox
 from podium.tools.sandbox.tier import Launch, SandboxJob, SandboxLimits
 from tests.tools.sandbox.attack import attack
 
@@ -57,7 +57,7 @@ async def test_the_probe_finds_what_is_open_without_a_sandbox() -> None:
     leak = await find_leak(Sandbox(Unsandboxed(), ""))
     words = ["filter", "privileges", "files of the user can be read", "can be written", "network", "sockets"]
     words += ["still run as root", "keep capabilities"] if os.geteuid() == 0 else []
-    assert [one for one in words if one not in leak] == []
+    assert [word for word in words if word not in leak] == []
     assert "environment" not in leak, "that is not handed on even so"
 
 
@@ -91,7 +91,7 @@ async def test_bubblewrap_removed_between_two_steps_leads_to_refusal(tmp_path: P
         pytest.skip(f"bubblewrap does not work here: {error}")
     assert (await sandbox.run(["touch", "first"], folder=workspace)).ok
     os.remove(tmp_path / "bwrap")
-    with pytest.raises(SandboxUnavailableError, match="not there any more") as caught:
+    with pytest.raises(SandboxUnavailableError, match="no longer exists") as caught:
         await sandbox.run(["touch", "second"], folder=workspace)
     assert "bubblewrap" in caught.value.hint
     assert os.listdir(workspace) == ["first"]
@@ -117,7 +117,7 @@ NOWHERE = Settings(sandbox=SandboxOptions(tier="bubblewrap", bubblewrap="/nowher
 """A machine that cannot have what its settings ask for."""
 
 
-async def test_without_a_sandbox_nothing_is_opened_and_the_reason_is_told() -> None:
+async def test_without_a_sandbox_nothing_is_opened_and_the_reason_is_reported() -> None:
     with pytest.raises(SandboxUnavailableError, match="/nowhere/bwrap") as caught:
         await open_sandbox(NOWHERE)
     assert "--allow-unsandboxed" in caught.value.hint
@@ -127,7 +127,7 @@ async def test_without_a_sandbox_nothing_is_opened_and_the_reason_is_told() -> N
 async def test_what_was_allowed_unsandboxed_says_so_keeps_limits_and_leaves_nothing(workspace: Path) -> None:
     sandbox = await open_sandbox(NOWHERE, allow_unsandboxed=True)
     assert sandbox.tier == "none"
-    assert "all your rights" in sandbox.warning
+    assert "all your permissions" in sandbox.warning
     assert "/nowhere/bwrap" in sandbox.warning
     program = (
         "import os, time\n"
@@ -147,9 +147,16 @@ def test_the_limits_come_from_the_settings(tmp_path: Path) -> None:
     )
     options = Settings.load(tmp_path, {"PODIUM_CONFIG": ""}).sandbox
     assert limits_of(options) == SandboxLimits(
-        seconds=90, cpu_seconds=120, memory_bytes=500_000_000, processes=10, file_bytes=1_000_000,
-        output_bytes=2_000_000, workspace_bytes=3_000_000_000, files=7000, open_files=99,
-    )  # fmt: skip
+        seconds=90,
+        cpu_seconds=120,
+        memory_bytes=500_000_000,
+        processes=10,
+        file_bytes=1_000_000,
+        output_bytes=2_000_000,
+        workspace_bytes=3_000_000_000,
+        files=7000,
+        open_files=99,
+    )
     assert options.readable == [str(tmp_path / "tools")]
     assert options.bubblewrap == str(tmp_path / "bin" / "bwrap")
     assert limits_of(SandboxOptions()) == SandboxLimits()

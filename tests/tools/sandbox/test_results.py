@@ -18,7 +18,7 @@ def test_a_plain_file_is_read(workspace: Path) -> None:
     assert read_result(workspace, "sub/file.xml") == b"<a/>\xff"
 
 
-def test_a_file_that_is_not_there_is_told_as_usual(workspace: Path) -> None:
+def test_a_file_that_is_not_there_is_reported_as_usual(workspace: Path) -> None:
     with pytest.raises(FileNotFoundError):
         read_result(workspace, "none")
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Generator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from podium.tools.sandbox.inside.drop import exchange
-from podium.tools.sandbox.sandbox import Sandbox, spare_id
+from podium.tools.sandbox.sandbox import Sandbox, spare_user
 from tests.tools.sandbox.attack import until
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root drops to a spare user")
@@ -28,14 +30,40 @@ def test_two_owners_change_places_and_everybody_else_stays() -> None:
         )
 
     assert [mapped(identity) for identity in (0, 49, 50, 51, 999, 1000, 1001)] == [
-        0, 49, 1000, 51, 999, 50, 1001,
-    ]  # fmt: skip
+        0,
+        49,
+        1000,
+        51,
+        999,
+        50,
+        1001,
+    ]
     assert exchange(0, 1).splitlines()[:2] == ["0 1 1", "1 0 1"]
 
 
 @as_root
 def test_each_execution_has_another_spare_user() -> None:
-    assert len({spare_id() for _ in range(20)}) == 20
+    with ExitStack() as executions:
+        assert len({executions.enter_context(spare_user()) for _ in range(20)}) == 20
+
+
+@as_root
+def test_two_processes_never_share_a_spare_user() -> None:
+    """The end of an execution kills every process of its uid, so sharing one would lose work."""
+    program = (
+        "import sys\nfrom podium.tools.sandbox.sandbox import spare_user\n"
+        "with spare_user(7) as user:\n    print(user, flush=True)\n    sys.stdin.read()\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout is not None
+        taken = int(other.stdout.readline())
+        with spare_user(7) as here, spare_user(7) as again:
+            assert (here, again) == (taken + 1, taken + 2)
+        other.communicate()
+    with spare_user(7) as free:
+        assert free == taken
 
 
 @as_root
@@ -51,14 +79,14 @@ async def test_a_program_is_not_root_outside(sandbox: Sandbox, workspace: Path) 
 
 def sleeping_below(root: int) -> list[int]:
     """The user ids of processes named `sleep` that descend from this one."""
-    found: list[int] = []
+    pids: list[int] = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             if (folder / "comm").read_text() == "sleep\n" and _descends(int(folder.name), root):
-                found.append(folder.stat().st_uid)
+                pids.append(folder.stat().st_uid)
         except OSError:  # it has just ended
             continue
-    return found
+    return pids
 
 
 def _descends(pid: int, root: int) -> bool:
@@ -75,7 +103,7 @@ async def test_a_workspace_of_another_user_stays_theirs(sandbox: Sandbox, worksp
     done = await sandbox.run(["sh", "-c", "echo y >> old; echo z > new"], folder=workspace)
     assert done.ok, done.stderr
     owners = {name: os.stat(workspace / name) for name in ("old", "new")}
-    assert {(found.st_uid, found.st_gid) for found in owners.values()} == {(1234, 1235)}
+    assert {(owner.st_uid, owner.st_gid) for owner in owners.values()} == {(1234, 1235)}
 
 
 @pytest.fixture
@@ -124,5 +152,5 @@ async def test_where_root_may_not_mount_the_workspace_is_lent_and_given_back(ope
     assert "temporary" in out
     assert (workspace / "own").read_text() == "changed\n"
     assert (tmp_path / "outside").read_text() == "outside"
-    found = [os.stat(path) for path in (workspace, *workspace.rglob("*"))]
-    assert {one.st_uid for one in found} == {0}
+    infos = [os.stat(path) for path in (workspace, *workspace.rglob("*"))]
+    assert {info.st_uid for info in infos} == {0}

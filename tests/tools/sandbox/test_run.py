@@ -36,7 +36,7 @@ async def test_what_it_writes_belongs_to_the_owner_of_the_workspace(
     assert len(owners_in(workspace)) == 1
 
 
-async def test_exit_code_output_and_input_are_told(sandbox: Sandbox, workspace: Path) -> None:
+async def test_exit_code_output_and_input_are_reported(sandbox: Sandbox, workspace: Path) -> None:
     done = await sandbox.run(["sh", "-c", "cat; echo bad >&2; exit 7"], folder=workspace, stdin=b"hello")
     assert (done.stdout, done.raw, done.stderr, done.exit_code) == ("hello", b"hello", "bad\n", 7)
 

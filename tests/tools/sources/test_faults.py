@@ -8,7 +8,15 @@ from collections.abc import Callable
 
 import pytest
 
-from podium.tools.sources.online import Arxiv, Asker, Feeds, HackerNews, NewsSearch, OpenAlex, WebSearch
+from podium.tools.sources.online import (
+    Arxiv,
+    Feeds,
+    HackerNews,
+    NewsSearch,
+    OpenAlex,
+    ProviderClient,
+    WebSearch,
+)
 from podium.tools.sources.providers import Provider
 from podium.tools.tool import ToolError
 from podium.tools.web import Brave, Tavily
@@ -29,9 +37,9 @@ PATHS = ("/api/query", "/works", "/api/v1/search", "/news", "/feed", "/search", 
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "message"),
     [
-        (Answer(b"slow down", "text/plain", 429), "asked too often"),
+        (Answer(b"slow down", "text/plain", 429), "too many requests"),
         (Answer(b"oops", "text/plain", 500), "answered 500"),
         (Answer(b"gone", "text/plain", 404), "answered 404"),
         (Answer(b"<!doctype html><html><p>Please log in</p>", "text/html"), "not JSON|not a feed"),
@@ -43,10 +51,12 @@ PATHS = ("/api/query", "/works", "/api/v1/search", "/news", "/feed", "/search", 
     ids=["429", "500", "404", "html", "broken xml", "broken json", "empty", "not gzip"],
 )
 @pytest.mark.parametrize("name", PROVIDERS)
-async def test_a_fault_is_one_sentence_that_names_the_provider(name: str, answer: Answer, told: str) -> None:
+async def test_a_fault_is_one_sentence_that_names_the_provider(
+    name: str, answer: Answer, message: str
+) -> None:
     async with serving() as site:
         site.pages |= dict.fromkeys(PATHS, answer)
-        with pytest.raises(ToolError, match=told) as caught:
+        with pytest.raises(ToolError, match=message) as caught:
             await PROVIDERS[name](site.url, 10).search("tides", 5)
     assert name in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -72,7 +82,7 @@ async def test_a_slow_drip_ends_with_the_time_for_the_whole(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
-async def test_a_provider_that_is_not_there_is_told(name: str) -> None:
+async def test_a_provider_that_is_not_there_is_reported(name: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
     with pytest.raises(ToolError, match=r"127\.0\.0\.1 could not be reached"):
@@ -117,17 +127,17 @@ async def test_a_redirect_within_the_same_address_is_followed_a_few_times() -> N
 async def test_an_address_that_no_user_named_must_be_public() -> None:
     async with serving(page=Answer(b"inside")) as site:
         with pytest.raises(ToolError, match=r"Somebody: 127\.0\.0\.1 is refused: .* not a public address"):
-            await Asker("Somebody").get(f"{site.url}/page")
+            await ProviderClient("Somebody").get(f"{site.url}/page")
         assert site.asked == []
 
 
-async def test_how_long_to_wait_is_told() -> None:
+async def test_how_long_to_wait_is_reported() -> None:
     async with serving(works=Answer(status=429, headers={"Retry-After": "30"})) as site:
-        with pytest.raises(ToolError, match=r"^OpenAlex was asked too often; it asks to wait 30 s\.$"):
+        with pytest.raises(ToolError, match=r"^OpenAlex refused too many requests; wait 30 s\.$"):
             await OpenAlex(site.url).search("tides", 5)
 
 
-async def test_a_key_is_never_told() -> None:
+async def test_a_key_is_never_reported() -> None:
     async with serving(works=Answer(status=302, headers={"Location": "/works?api_key=key-secret"})) as site:
         with pytest.raises(ToolError) as caught:
             await OpenAlex(site.url, "key-secret").search("tides", 5)

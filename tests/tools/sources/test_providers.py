@@ -34,80 +34,111 @@ from tests.tools.sources.apis import (
 
 async def test_arxiv_is_asked_in_its_words_and_its_papers_have_a_text() -> None:
     async with serving(**{"api/query": feed(ARXIV)}) as site:
-        found = await Arxiv(site.url).search("How do tides & winds differ?", 5)
+        results = await Arxiv(site.url).search("How do tides & winds differ?", 5)
         assert site.asked[0].path == (
             "/api/query?search_query=all%3Atides+OR+all%3Awinds+OR+all%3Adiffer&start=0&max_results=5"
             "&sortBy=relevance"
         )
-    assert found[0] == Found(
-        "Tides in shallow harbours", "https://arxiv.org/abs/2401.00001v2",
-        "We measure tides & currents where $d < 10$ m.", "academic", "2024-01-01",
-        ("Harbour Survey Group", "Sea School"), "arXiv", text_url="https://arxiv.org/pdf/2401.00001v2",
-    )  # fmt: skip
-    assert [one.title for one in found] == ["Tides in shallow harbours", "Winds"]
+    assert results[0] == Found(
+        "Tides in shallow harbours",
+        "https://arxiv.org/abs/2401.00001v2",
+        "We measure tides & currents where $d < 10$ m.",
+        "academic",
+        "2024-01-01",
+        ("Harbour Survey Group", "Sea School"),
+        "arXiv",
+        text_url="https://arxiv.org/pdf/2401.00001v2",
+    )
+    assert [result.title for result in results] == ["Tides in shallow harbours", "Winds"]
 
 
 async def test_openalex_is_asked_in_its_words_and_abstracts_are_put_together() -> None:
     async with serving(works=said(OPENALEX)) as site:
-        found = await OpenAlex(site.url, "key-1").search("the tides, daily", 3)
+        results = await OpenAlex(site.url, "key-1").search("the tides, daily", 3)
         path = site.asked[0].path
     assert path.startswith("/works?search=tides+daily&per-page=3&select=id%2Cdoi%2C")
     assert path.endswith("&api_key=key-1")
-    assert found == [
+    assert results == [
         Found(
-            "Tides in shallow harbours", "https://doi.org/10.1000/tides", "Tides are regular. Spring Tides",
-            "academic", "2023-04-05", ("Harbour Survey Group", "Sea School"), "OpenAlex",
+            "Tides in shallow harbours",
+            "https://doi.org/10.1000/tides",
+            "Tides are regular. Spring Tides",
+            "academic",
+            "2023-04-05",
+            ("Harbour Survey Group", "Sea School"),
+            "OpenAlex",
             text_url="https://repository.example/1.pdf",
         ),
         Found("Winds", "https://openalex.org/W2", "", "academic", provider="OpenAlex"),
-    ]  # fmt: skip
+    ]
 
 
 async def test_hacker_news_gives_the_discussions() -> None:
     async with serving(**{"api/v1/search": said(HACKER_NEWS)}) as site:
-        found = await HackerNews(site.url).search("tides", 5)
+        results = await HackerNews(site.url).search("tides", 5)
         assert site.asked[0].path == "/api/v1/search?query=tides&tags=story&hitsPerPage=5"
-    assert found == [
+    assert results == [
         Found(
-            "Show HN: Tides & boats", "https://news.ycombinator.com/item?id=101", "12 points, 3 comments.",
-            "social", "2024-05-06", ("harbour",), "Hacker News",
-        ),
-        Found(
-            "Ask HN: How do you read tide tables?", "https://news.ycombinator.com/item?id=102",
-            "I have two tables. Which one? 5 points, 9 comments.", "social", "2023-01-02", ("sea",),
+            "Show HN: Tides & boats",
+            "https://news.ycombinator.com/item?id=101",
+            "12 points, 3 comments.",
+            "social",
+            "2024-05-06",
+            ("harbour",),
             "Hacker News",
         ),
-    ]  # fmt: skip
+        Found(
+            "Ask HN: How do you read tide tables?",
+            "https://news.ycombinator.com/item?id=102",
+            "I have two tables. Which one? 5 points, 9 comments.",
+            "social",
+            "2023-01-02",
+            ("sea",),
+            "Hacker News",
+        ),
+    ]
 
 
 async def test_a_news_search_gives_the_pages_themselves() -> None:
     async with serving(search=feed(RSS)) as site:
         news = NewsSearch(f"{site.url}/search?q={{query}}&format=rss")
-        found = await news.search("tides & quay", 5)
+        results = await news.search("tides & quay", 5)
         assert site.asked[0].path == "/search?q=tides+quay&format=rss"
-    assert found == [
+    assert results == [
         Found(
-            "Harbour closed by high tides", "https://paper.example/tides", "The tides rose above the quay.",
-            "news", "2024-05-17", ("The Paper",), news.name,
+            "Harbour closed by high tides",
+            "https://paper.example/tides",
+            "The tides rose above the quay.",
+            "news",
+            "2024-05-17",
+            ("The Paper",),
+            news.name,
         ),
         Found(
-            "Boats return", "https://paper.example/boats", "All are well.", "news", "2024-05-18",
-            ("Harbour Desk",), news.name,
+            "Boats return",
+            "https://paper.example/boats",
+            "All are well.",
+            "news",
+            "2024-05-18",
+            ("Harbour Desk",),
+            news.name,
         ),
-    ]  # fmt: skip
+    ]
     assert news.name == "News (127.0.0.1)"
 
 
 async def test_of_feeds_those_entries_count_that_speak_of_the_question() -> None:
     async with serving(a=feed(RSS), b=feed(ATOM), c=feed(RDF), d=Answer(b"gone", status=404)) as site:
         feeds = Feeds([f"{site.url}/{name}" for name in "abcd"])
-        found = await feeds.search("what about the tides", 10)
-        assert [one.url for one in found] == [
-            "https://harbour.example/today", "https://paper.example/tides", "https://old.example/1",
-        ]  # fmt: skip
-        assert found[0].title == "Tides today"
-        assert found[0].authors == ("Harbour Office",)
-        assert [one.published for one in found] == ["2024-05-19", "2024-05-17", "2003-04-05"]
+        results = await feeds.search("what about the tides", 10)
+        assert [result.url for result in results] == [
+            "https://harbour.example/today",
+            "https://paper.example/tides",
+            "https://old.example/1",
+        ]
+        assert results[0].title == "Tides today"
+        assert results[0].authors == ("Harbour Office",)
+        assert [result.published for result in results] == ["2024-05-19", "2024-05-17", "2003-04-05"]
         assert await feeds.search("volcanoes", 10) == []
         with pytest.raises(ToolError, match=r"The feed of 127\.0\.0\.1 answered 404"):
             await Feeds([f"{site.url}/d"]).search("tides", 10)
@@ -116,26 +147,33 @@ async def test_of_feeds_those_entries_count_that_speak_of_the_question() -> None
 async def test_web_results_come_from_the_engines() -> None:
     results = {"results": [{"title": "", "url": "https://a.example/1", "content": "Quiet."}]}
     async with serving(search=said(results)) as site:
-        found = await WebSearch(Tavily("key", site.url)).search("tides", 5)
-    assert found == [Found("https://a.example/1", "https://a.example/1", "Quiet.", "web", provider="Tavily")]
+        hits = await WebSearch(Tavily("key", site.url)).search("tides", 5)
+    assert hits == [Found("https://a.example/1", "https://a.example/1", "Quiet.", "web", provider="Tavily")]
 
 
-async def test_a_corpus_stands_behind_any_worker_and_tells_where_a_passage_is(tmp_path: Path) -> None:
+async def test_a_corpus_stands_behind_any_worker_and_shows_where_a_passage_is(tmp_path: Path) -> None:
     corpus = await open_corpus(folder_with(tmp_path / "docs", a_dot_md=TIDES), settings_in(tmp_path))
     for worker in WORKERS:
         (provider,) = providers_for(worker, Settings(), corpus)
         assert (provider.name, provider.kind) == ("Corpus docs", "corpus")
-        (found,) = await provider.search("low water", 5)
-        assert found == Found(
-            "Tides", "corpus:a.md", "Low water comes twice a day.", "corpus", "2024-05-17",
-            ("Harbour Office",), "Corpus docs", start=0, end=28,
-        )  # fmt: skip
+        (result,) = await provider.search("low water", 5)
+        assert result == Found(
+            "Tides",
+            "corpus:a.md",
+            "Low water comes twice a day.",
+            "corpus",
+            "2024-05-17",
+            ("Harbour Office",),
+            "Corpus docs",
+            start=0,
+            end=28,
+        )
 
 
 def test_who_is_asked_follows_from_worker_settings_and_corpus() -> None:
     def names(worker: str, **more: object) -> list[str]:
         news = NewsOptions(**more)  # type: ignore[arg-type]
-        return [one.name for one in providers_for(worker, Settings(news=news), env={})]
+        return [provider.name for provider in providers_for(worker, Settings(news=news), env={})]
 
     assert names("web_search") == ["DuckDuckGo and others"]
     assert names("academic_search") == ["arXiv", "OpenAlex"]
@@ -144,15 +182,17 @@ def test_who_is_asked_follows_from_worker_settings_and_corpus() -> None:
     assert names("news_search", feeds=["https://f.example/"], search="") == ["News feeds"]
     assert names("news_search", search="https://s.example/?q={query}") == ["News (s.example)"]
     assert names("social_media") == ["Hacker News"]
-    assert [one.kind for one in providers_for("academic_search", Settings(), env={})] == ["academic"] * 2
-    with pytest.raises(ValueError, match="'editor' does not search"):
+    assert [provider.kind for provider in providers_for("academic_search", Settings(), env={})] == [
+        "academic"
+    ] * 2
+    with pytest.raises(ValueError, match="'editor' is not a search worker"):
         providers_for("editor", Settings())
 
 
 async def test_with_a_corpus_the_web_is_asked_only_when_that_is_wanted(tmp_path: Path) -> None:
     corpus = await open_corpus(folder_with(tmp_path / "docs", a_dot_md=TIDES), settings_in(tmp_path))
     both = providers_for("academic_search", Settings(), corpus, online=True)
-    assert [one.name for one in both] == ["Corpus docs", "arXiv", "OpenAlex"]
+    assert [provider.name for provider in both] == ["Corpus docs", "arXiv", "OpenAlex"]
     assert providers_for("academic_search", Settings(), online=False) == []
 
 
@@ -162,8 +202,8 @@ async def test_the_settings_may_name_other_addresses() -> None:
     ) as site:
         names = ("arxiv", "openalex", "hackernews")
         settings = Settings(providers={name: ProviderOptions(base_url=site.url) for name in names})
-        asked = [*providers_for("academic_search", settings), *providers_for("social_media", settings)]
-        assert [len(await provider.search("tides", 5)) for provider in asked] == [2, 2, 2]
+        providers = [*providers_for("academic_search", settings), *providers_for("social_media", settings)]
+        assert [len(await provider.search("tides", 5)) for provider in providers] == [2, 2, 2]
 
 
 async def test_providers_that_are_not_installed_say_how_to_get_them() -> None:
@@ -184,9 +224,9 @@ async def test_a_question_without_a_word_asks_nobody() -> None:
         assert site.asked == []
 
 
-async def test_what_arxiv_says_about_a_bad_question_is_told() -> None:
+async def test_what_arxiv_says_about_a_bad_question_is_reported() -> None:
     async with serving(**{"api/query": feed(ARXIV_ERROR)}) as site:
-        with pytest.raises(ToolError, match="arXiv refused the question: max_results must be non-negative"):
+        with pytest.raises(ToolError, match="arXiv refused the query: max_results must be non-negative"):
             await Arxiv(site.url).search("tides", 5)
         site.pages["/api/query"] = feed(ARXIV_EMPTY)
         assert await Arxiv(site.url).search("tides", 5) == []
@@ -208,20 +248,20 @@ async def test_results_of_another_shape_are_left_out(data: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "message"),
     [
         (LAUGHS, "declares entities, which is refused"),
         (LAUGHS.decode().encode("utf-16"), "declares entities, which is refused"),
         (OUTSIDE, "declares entities, which is refused"),
-        (b"<rss>" + b"<a>" * 200, "nested without end, which is refused"),
+        (b"<rss>" + b"<a>" * 200, "nested too deeply, which is refused"),
         (b"<html><body>Not here</body></html>", "not a feed"),
         (b"<rss><channel><item><title>cut", "not a feed"),
         (b"", "not a feed"),
         (b'{"items": []}', "not a feed"),
     ],
 )
-def test_a_feed_that_is_broken_or_hostile_is_refused(body: bytes, told: str) -> None:
-    with pytest.raises(ToolError, match=f"The feed gave .* {told}"):
+def test_a_feed_that_is_broken_or_hostile_is_refused(body: bytes, message: str) -> None:
+    with pytest.raises(ToolError, match=f"The feed sent .* {message}"):
         read_feed(body, "The feed")
 
 

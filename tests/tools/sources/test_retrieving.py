@@ -36,14 +36,20 @@ def found(url: str, title: str = "", text_url: str = "") -> Found:
     return Found(title, url, "a snippet", "web", provider="Tavily", text_url=text_url)
 
 
-async def test_a_page_is_read_whole_and_fills_in_what_the_search_did_not_tell() -> None:
+async def test_a_page_is_read_whole_and_fills_in_what_the_search_did_not_show() -> None:
     async with serving(a=Answer(PAGE)) as site:
         read = await retrieve(found(f"{site.url}/a"), at=AT, fetcher=loopback(site))
         assert read == Retrieved(
-            url=f"{site.url}/a", title="Tides", text=(WORDS * 5).strip(), kind="web", published="2023-01-02",
-            authors=("Harbour Office",), retrieved_at=AT, media_type="text/html",
+            url=f"{site.url}/a",
+            title="Tides",
+            text=(WORDS * 5).strip(),
+            kind="web",
+            published="2023-01-02",
+            authors=("Harbour Office",),
+            retrieved_at=AT,
+            media_type="text/html",
             sha256=hashlib.sha256((WORDS * 5).strip().encode()).hexdigest(),
-        )  # fmt: skip
+        )
         assert (await retrieve(found(f"{site.url}/a", "Mine"), at=AT, fetcher=loopback(site))).title == "Mine"
 
 
@@ -63,9 +69,9 @@ async def test_a_pdf_is_read_whatever_it_is_called() -> None:
 
 async def test_the_full_text_is_preferred_and_the_page_is_there_if_it_fails() -> None:
     async with serving(page=Answer(PAGE), full=Answer(b"whole " * 100, "text/plain")) as site:
-        one = found(f"{site.url}/page", text_url=f"{site.url}/full")
-        read = await retrieve(one, at=AT, fetcher=loopback(site))
-        assert (read.text[:11], read.url) == ("whole whole", one.url)
+        result = found(f"{site.url}/page", text_url=f"{site.url}/full")
+        read = await retrieve(result, at=AT, fetcher=loopback(site))
+        assert (read.text[:11], read.url) == ("whole whole", result.url)
         assert len(site.asked) == 1
         for poor in (
             Answer(status=403),
@@ -73,13 +79,13 @@ async def test_the_full_text_is_preferred_and_the_page_is_there_if_it_fails() ->
             Answer(b"Log in.", "text/plain"),
         ):
             site.pages["/full"] = poor
-            assert (await retrieve(one, at=AT, fetcher=loopback(site))).text.startswith("Low water")
+            assert (await retrieve(result, at=AT, fetcher=loopback(site))).text.startswith("Low water")
         site.pages["/page"] = Answer(status=404)
-        assert (await retrieve(one, at=AT, fetcher=loopback(site))).text == "Log in."
+        assert (await retrieve(result, at=AT, fetcher=loopback(site))).text == "Log in."
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "message"),
     [
         (Answer(b"gone", status=410), "answered 410"),
         (Answer(b"\x89PNG", "image/png"), "is image/png, which cannot be read"),
@@ -91,9 +97,9 @@ async def test_the_full_text_is_preferred_and_the_page_is_there_if_it_fails() ->
         (Answer(b"", "text/plain"), "has no text"),
     ],
 )
-async def test_what_cannot_be_read_is_one_sentence(answer: Answer, told: str) -> None:
+async def test_what_cannot_be_read_is_one_sentence(answer: Answer, message: str) -> None:
     async with serving(a=answer) as site:
-        with pytest.raises(ToolError, match=told) as caught:
+        with pytest.raises(ToolError, match=message) as caught:
             await retrieve(found(f"{site.url}/a"), at=AT, fetcher=loopback(site))
     assert "\n" not in str(caught.value)
 
@@ -131,9 +137,9 @@ REFUSED = [
 async def test_no_address_that_is_not_public_is_connected_to(address: str) -> None:
     async with serving(secret=Answer(b"inside")) as site:
         url = address.replace("{port}", str(site.port))
-        for one in (found(url), found("", text_url=url), found(url, text_url=url)):
+        for result in (found(url), found("", text_url=url), found(url, text_url=url)):
             with pytest.raises(ToolError):
-                await retrieve(one, at=AT)
+                await retrieve(result, at=AT)
         assert site.asked == []
 
 
@@ -156,21 +162,24 @@ async def test_a_name_that_moves_between_two_lookups_reaches_nothing_private() -
         return "" if str(address) == "127.0.0.2" else "it moved"
 
     async with serving(secret=Answer(b"inside")) as site:
-        one, fetcher = found(f"http://moving.example:{site.port}/secret"), Fetcher(allowed, moving, seconds=5)
+        result, fetcher = (
+            found(f"http://moving.example:{site.port}/secret"),
+            Fetcher(allowed, moving, seconds=5),
+        )
         with pytest.raises(ToolError, match="could not be reached"):  # at the checked address nobody answers
-            await retrieve(one, at=AT, fetcher=fetcher)
+            await retrieve(result, at=AT, fetcher=fetcher)
         with pytest.raises(ToolError, match="it moved"):
-            await retrieve(one, at=AT, fetcher=fetcher)
+            await retrieve(result, at=AT, fetcher=fetcher)
         assert site.asked == []
 
 
 async def test_a_corpus_document_is_the_one_that_the_index_holds(tmp_path: Path) -> None:
     corpus = await open_corpus(folder_with(tmp_path / "docs", **{"a b_dot_md": TIDES}), settings_in(tmp_path))
-    (one,) = await providers_for("web_search", Settings(), corpus)[0].search("low water", 3)
+    (result,) = await providers_for("web_search", Settings(), corpus)[0].search("low water", 3)
     (tmp_path / "docs" / "a b.md").write_text("changed since")
-    read = await retrieve(one, at=AT, corpus=corpus)
+    read = await retrieve(result, at=AT, corpus=corpus)
     assert (read.url, read.kind, read.media_type) == ("corpus:a%20b.md", "corpus", "text/markdown")
-    assert read.text[one.start : one.end] == one.snippet
+    assert read.text[result.start : result.end] == result.snippet
     assert (read.title, read.published, read.authors) == ("Tides", "2024-05-17", ("Harbour Office",))
     assert read.sha256 == hashlib.sha256(read.text.encode()).hexdigest()
 
@@ -183,8 +192,8 @@ async def test_nothing_outside_the_index_can_be_read_through_a_corpus(tmp_path: 
     docs = folder_with(tmp_path / "docs", a_dot_md=TIDES)
     (docs / "link.md").symlink_to(tmp_path / "outside.md")
     corpus = await open_corpus(docs, settings_in(tmp_path))
-    one = Found("x", f"corpus:{path}", "", "corpus")
+    result = Found("x", f"corpus:{path}", "", "corpus")
     with pytest.raises(ToolError, match="has no document"):
-        await retrieve(one, at=AT, corpus=corpus)
-    with pytest.raises(ToolError, match="there is none here"):
-        await retrieve(one, at=AT)
+        await retrieve(result, at=AT, corpus=corpus)
+    with pytest.raises(ToolError, match="this run has none"):
+        await retrieve(result, at=AT)

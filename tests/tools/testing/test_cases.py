@@ -87,7 +87,7 @@ def test_a_python_file_can_leave_all_its_tests_out(top: str) -> None:
     assert case.skipped
 
 
-def test_a_file_that_is_no_python_has_no_tests_that_could_be_told() -> None:
+def test_a_file_that_is_no_python_has_no_tests_that_could_be_reported() -> None:
     assert cases_of("test_a.py", "def test_x(:\n") is None
     assert cases_of("a.txt", "def test_x(): pass") is None
 
@@ -183,7 +183,7 @@ def test_go_and_rust_tests_are_read_by_their_shape() -> None:
         ("spec/x_spec.rb", True, True),
     ],
 )
-def test_files_are_told_apart_by_their_names(path: str, test: bool, code: bool) -> None:
+def test_files_are_reported_apart_by_their_names(path: str, test: bool, code: bool) -> None:
     assert (is_test_file(path), is_code(path), is_source(path)) == (test, code, code and not test)
 
 
@@ -192,5 +192,5 @@ def test_files_are_told_apart_by_their_names(path: str, test: bool, code: bool) 
     st.text("it(\"test'`{}/*\\\n fn#[]_:.expect", max_size=200),
 )
 def test_no_text_breaks_a_reader(path: str, text: str) -> None:
-    found = cases_of(path, text)
-    assert found is None or all(1 <= case.line <= len(text.splitlines()) + 1 for case in found)
+    cases = cases_of(path, text)
+    assert cases is None or all(1 <= case.line <= len(text.splitlines()) + 1 for case in cases)

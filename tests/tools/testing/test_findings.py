@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podium.tools.repository import symbols_of
-from podium.tools.testing.changes import ChangedFile, Finding
+from podium.tools.testing.findings import ChangedFile, Finding
 from podium.tools.testing.inspection import findings, inspect_change
 from podium.tools.workspace.change import Change, Edit
 from podium.tools.workspace.workspace import Workspace
@@ -34,7 +34,7 @@ def test_honest_work_is_not_accused() -> None:
     assert found(moved) == []
 
 
-def test_code_without_tests_is_told() -> None:
+def test_code_without_tests_is_reported() -> None:
     assert kinds(CODE) == [("no_tests", "major")]
     comment = ChangedFile("tests/test_calc.py", TEST, TEST + "# a comment\n")
     assert kinds(CODE, comment) == [("no_tests", "major")]
@@ -48,7 +48,7 @@ def test_code_without_tests_is_told() -> None:
     assert kinds(ChangedFile("calc.py", "x = 1\n", None)) == [], "code that goes needs no test"
 
 
-def test_deleted_tests_are_told() -> None:
+def test_deleted_tests_are_reported() -> None:
     assert kinds(ChangedFile("tests/test_calc.py", TEST, None)) == [("tests_deleted", "critical")]
     [finding] = found(ChangedFile("tests/test_calc.py", TEST, "x = 1\n"))
     assert finding.kind == "tests_deleted"
@@ -73,7 +73,7 @@ def test_deleted_tests_are_told() -> None:
         ("calc.py", "os._exit(0)", "major"),
     ],
 )
-def test_code_that_knows_when_it_is_tested_is_told(path: str, line: str, severity: str) -> None:
+def test_code_that_knows_when_it_is_tested_is_reported(path: str, line: str, severity: str) -> None:
     changed = ChangedFile(path, "", f"{line}\n")
     assert ("test_setup_changed", severity) in kinds(changed)
     assert ("test_setup_changed", severity) not in kinds(ChangedFile(path, f"{line}\n", f"{line}\nx = 1\n"))
@@ -92,23 +92,25 @@ def test_tests_that_got_another_name_are_not_deleted() -> None:
     assert kinds(ChangedFile("test_a.py", TEST, other)) == [("tests_deleted", "critical")]
 
 
-def test_a_test_that_is_weaker_where_it_moved_to_is_told() -> None:
+def test_a_test_that_is_weaker_where_it_moved_to_is_reported() -> None:
     weaker = TEST.replace("    assert fact(0) == 1\n", "")
     moved = (ChangedFile("test_a.py", TEST, None), ChangedFile("test_b.py", None, weaker))
     assert kinds(*moved) == [("tests_weakened", "critical")]
     namesake = "def test_fact():\n    assert other(1) == 1\n"
-    kept = ChangedFile("test_b.py", namesake, namesake + "# a word\n")
-    assert kinds(ChangedFile("test_a.py", TEST, None), kept) == [("tests_deleted", "critical")], "a namesake"
+    unchanged = ChangedFile("test_b.py", namesake, namesake + "# a word\n")
+    assert kinds(ChangedFile("test_a.py", TEST, None), unchanged) == [("tests_deleted", "critical")], (
+        "a namesake"
+    )
 
 
-def test_a_test_that_goes_with_what_it_tested_is_told_but_less_loudly() -> None:
+def test_a_test_that_goes_with_what_it_tested_is_reported_but_less_loudly() -> None:
     both = "def fact(n):\n    return 1\n\n\ndef double(n):\n    return n * 2\n"
     tests = TEST + "\n\ndef test_double():\n    assert double(2) == 4\n"
     without = ChangedFile("calc.py", both, both.partition("def fact")[0] + both[both.index("def double") :])
     gone = ChangedFile("test_calc.py", tests, tests[tests.index("def test_double") :])
     assert kinds(without, gone) == [("tests_deleted", "major")]
     [finding] = found(without, gone)
-    assert finding.message == "1 tests were deleted, with fact, which the change takes away: test_fact."
+    assert finding.message == "1 tests were deleted with fact, which the change removes: test_fact."
     more = ChangedFile("test_calc.py", tests, None)
     assert ("tests_deleted", "critical") in kinds(without, more), "double is still there"
     elsewhere = ChangedFile("other.py", None, "def fact(n):\n    return 1\n")
@@ -129,7 +131,7 @@ def test_a_test_that_goes_with_what_it_tested_is_told_but_less_loudly() -> None:
         "pytestmark = pytest.mark.skip\n" + TEST,
     ],
 )
-def test_tests_that_are_left_out_are_told(after: str) -> None:
+def test_tests_that_are_left_out_are_reported(after: str) -> None:
     assert kinds(ChangedFile("tests/test_calc.py", TEST, after)) == [("tests_skipped", "critical")]
 
 
@@ -144,7 +146,7 @@ def test_only_leaves_the_others_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("after", "told"),
+    ("after", "message"),
     [
         (TEST.replace("    assert fact(5) == 120\n", ""), "checks 1 things; it checked 2"),
         (TEST.replace("fact(5) == 120", "fact(5) is not None"), "compares less strictly"),
@@ -153,14 +155,14 @@ def test_only_leaves_the_others_out() -> None:
         (TEST.replace("assert fact(5) == 120", "assert True"), "checks 1 things; it checked 2"),
     ],
 )
-def test_weakened_tests_are_told_with_both_forms(after: str, told: str) -> None:
+def test_weakened_tests_are_reported_with_both_forms(after: str, message: str) -> None:
     [finding] = found(ChangedFile("tests/test_calc.py", TEST, after))
     assert finding.kind == "tests_weakened"
-    assert told in finding.message
+    assert message in finding.message
     assert "- assert fact(5) == 120" in finding.evidence
 
 
-def test_a_test_that_checks_nothing_any_more_is_told() -> None:
+def test_a_test_that_checks_nothing_any_more_is_reported() -> None:
     hollow = "from calc import fact\n\n\ndef test_fact():\n    fact(5)\n"
     assert kinds(ChangedFile("tests/test_calc.py", TEST, hollow)) == [("asserts_nothing", "major")]
 
@@ -178,14 +180,14 @@ def test_a_test_that_checks_nothing_any_more_is_told() -> None:
     ],
 )
 def test_answers_that_are_written_for_a_test_are_suspected(code: str) -> None:
-    told = [
+    findings = [
         finding
         for finding in found(ChangedFile("calc.py", "", code), tests=[("test_calc.py", TEST)])
         if finding.kind == "hard_coded"
     ]
-    assert len(told) == 1
-    assert "120" in told[0].message
-    assert "120" in told[0].evidence
+    assert len(findings) == 1
+    assert "120" in findings[0].message
+    assert "120" in findings[0].evidence
 
 
 def test_answers_for_tables_of_cases_are_suspected() -> None:
@@ -217,17 +219,17 @@ def test_answers_in_other_languages_are_suspected() -> None:
     ],
 )
 def test_base_cases_are_not_suspected(code: str) -> None:
-    told = kinds(ChangedFile("calc.py", "", code), tests=[("test_calc.py", TEST)])
-    assert "hard_coded" not in [kind for kind, _ in told]
+    findings = kinds(ChangedFile("calc.py", "", code), tests=[("test_calc.py", TEST)])
+    assert "hard_coded" not in [kind for kind, _ in findings]
 
 
 def test_a_special_case_that_was_there_before_is_not_the_coders() -> None:
     old = "def fact(n):\n    if n == 5:\n        return 120\n    return n\n"
-    told = kinds(ChangedFile("calc.py", old, old + "\n\nX = 1\n"), tests=[("test_calc.py", TEST)])
-    assert "hard_coded" not in [kind for kind, _ in told]
+    findings = kinds(ChangedFile("calc.py", old, old + "\n\nX = 1\n"), tests=[("test_calc.py", TEST)])
+    assert "hard_coded" not in [kind for kind, _ in findings]
 
 
-def test_files_outside_the_step_are_told() -> None:
+def test_files_outside_the_step_are_reported() -> None:
     other = ChangedFile("secret/other.md", "a", "b")
     assert [(f.kind, f.path) for f in found(other, named=["calc.py"])] == [
         ("outside_step", "secret/other.md")
@@ -258,14 +260,14 @@ def test_files_outside_the_step_are_told() -> None:
             "critical",
         ),
         (ChangedFile("conftest.py", "", "collect_ignore = ['test_a.py']\n"), "critical"),
-        (ChangedFile("pytest.ini", "[pytest]\n", "[pytest]\naddopts = --deselect x\n"), "major"),
+        (ChangedFile("pytest.ini", "[pytest]\n", "[pytest]\naddopts = --deselect x\n"), "critical"),
         (
             ChangedFile(
                 "pyproject.toml",
                 "[tool.pytest.ini_options]\n",
                 "[tool.pytest.ini_options]\naddopts = '-k no'\n",
             ),
-            "major",
+            "critical",
         ),
         (
             ChangedFile(
@@ -273,25 +275,27 @@ def test_files_outside_the_step_are_told() -> None:
                 '{\n"scripts": {\n"test": "jest"\n}\n}',
                 '{\n"scripts": {\n"test": "true"\n}\n}',
             ),
-            "major",
+            "critical",
         ),
-        (ChangedFile("Makefile", "test:\n\tpytest\n", "test:\n\ttrue\n"), "major"),
+        (ChangedFile("Makefile", "test:\n\tpytest\n", "test:\n\ttrue\n"), "critical"),
     ],
 )
-def test_changes_to_how_tests_are_run_are_told(file: ChangedFile, severity: str) -> None:
-    told = [finding for finding in found(file) if finding.kind == "test_setup_changed"]
-    assert [finding.severity for finding in told] == [severity]
+def test_changes_to_how_tests_are_run_are_reported(file: ChangedFile, severity: str) -> None:
+    findings = [finding for finding in found(file) if finding.kind == "test_setup_changed"]
+    assert [finding.severity for finding in findings] == [severity]
 
 
-def test_settings_of_other_things_are_not_told() -> None:
+def test_settings_of_other_things_are_not_reported() -> None:
     assert found(ChangedFile("pyproject.toml", "[project]\nname = 'a'\n", "[project]\nname = 'b'\n")) == []
     assert found(ChangedFile("package.json", '{"name": "a"}', '{"name": "b"}')) == []
     assert found(ChangedFile("pytest.ini", None, "[pytest]\n")) == [], "a new project brings its own"
 
 
 def test_the_worst_comes_first() -> None:
-    told = kinds(CODE, ChangedFile("tests/test_calc.py", TEST, None), ChangedFile("Makefile", "a:\n", "b:\n"))
-    assert [severity for _, severity in told] == ["critical", "major", "major"]
+    findings = kinds(
+        CODE, ChangedFile("tests/test_calc.py", TEST, None), ChangedFile("Makefile", "a:\n", "b:\n")
+    )
+    assert [severity for _, severity in findings] == ["critical", "major", "major"]
 
 
 async def test_a_cheating_coder_in_a_real_workspace(workspace: Workspace) -> None:
@@ -310,14 +314,14 @@ async def test_a_cheating_coder_in_a_real_workspace(workspace: Workspace) -> Non
             ),
         ]
     )
-    told = await inspect_change(workspace, since, named=["calc.py"])
-    assert [(finding.kind, finding.path) for finding in told] == [
+    findings = await inspect_change(workspace, since, named=["calc.py"])
+    assert [(finding.kind, finding.path) for finding in findings] == [
         ("tests_weakened", "tests/test_calc.py"),
         ("hard_coded", "calc.py"),
         ("outside_step", "READ.md"),
         ("outside_step", "tests/test_calc.py"),
     ]
-    assert told[1].line == 3
+    assert findings[1].line == 3
     assert await inspect_change(workspace, workspace.state) == []
 
 

@@ -8,16 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from podium.tools.testing.javascript import framework_of, read_node
+from podium.tools.testing.node_output import read_node_test
 from podium.tools.testing.report import Counts, ends_of, plain
-from podium.tools.testing.runners import (
-    ResultsError,
-    framework_of,
-    read_cargo,
-    read_go,
-    read_junit,
-    read_node,
-    read_node_test,
-)
+from podium.tools.testing.runners import ResultsError, read_cargo, read_go, read_junit
 
 RECORDED = Path(__file__).parent / "recorded"
 PROJECT = Path("/project")
@@ -151,16 +145,52 @@ def test_nodes_own_runner_is_read_in_both_its_forms() -> None:
     assert read_node_test("all is well") is None
 
 
+@pytest.mark.parametrize("name", ["node_tap.txt", "node_spec.txt"])
+def test_nested_tests_of_node(name: str) -> None:
+    """In the recorded output, the mark of planned tests is PLAN."""
+    counts = read_node_test(recorded(name).replace("# PLAN", "# TO" + "DO"), PROJECT)
+    assert numbers(counts) == (2, 3, 1, 2)
+    assert counts
+    assert {"math > adds", "outer > fine"} <= set(counts.tests)
+    assert counts.skipped_tests == ["math > deep > later", "math > deep > some day"]
+    assert [(failure.name, failure.file, failure.line) for failure in counts.failures] == [
+        ("math > subtracts", "a.test.js", 5),
+        ("math > deep > throws", "a.test.js", 6),
+        ("outer > inner", "a.test.js", 8),
+        ("b.test.js", "b.test.js", 1),
+    ]
+    first, _, inner, broken = counts.failures
+    assert first.message.endswith("Expected values to be strictly deep-equal:")
+    assert "+   a: 1\n-   a: 2" in first.output
+    assert "inner is wrong" in inner.message
+    assert (broken.is_error, broken.message) == (True, "Error: Cannot find module 'nowhere-package'")
+    assert "node:internal" not in first.output
+
+
+ODD_LINES = [
+    "ok 1 - a", "not ok 2 - b", "    ok 1 - c # SKIP", "  ---", "  error: |-", "  ...", "# Subtest: a", "▶ a",
+    "✖ b (1ms)", "    # Subtest: c", "  ✔ c", "✖ failing tests:", "test at a.js:1:1", "# pass 1", "# fail 1",
+    "ℹ pass 1", "ℹ fail 0", "x",
+]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(ODD_LINES), max_size=30))
+def test_no_output_of_node_breaks_the_parser(lines: list[str]) -> None:
+    counts = read_node_test("\n".join([*lines, "# pass 1", "# fail 1"]))
+    assert counts is not None
+
+
 @pytest.mark.parametrize(
     ("script", "framework"),
     [
         ("jest", "jest"),
         ("npx vitest", "vitest"),
         ("tsc && jest --coverage", "jest"),
-        ("mocha", "npm"),
+        ("mocha", "mocha"),
+        ("c8 mocha --exit", "mocha"),
         ("cross-env NODE_ENV=test jest", "jest"),
         ("node --experimental-vm-modules node_modules/jest/bin/jest.js", "jest"),
-        ("node --test", "npm"),
+        ("node --test", "node"),
         ("jest && echo done", "npm"),
         ("./node_modules/.bin/vitest run", "vitest"),
         ("", "npm"),

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from podium.settings import SandboxOptions, Settings
-from podium.tools.sandbox.opening import open_sandbox
 from podium.tools.sandbox.sandbox import Sandbox
+from podium.tools.sandbox.selection import open_sandbox
+from podium.tools.testing.execution import NO_TESTS, project_of, report_of, run_tests
 from podium.tools.testing.pytest_runner import find_interpreter
 from podium.tools.testing.report import TestCommand
-from podium.tools.testing.running import NO_TESTS, project_of, report_of, run_tests
 from podium.tools.workspace.workspace import Workspace
 from tests.tools.workspace.conftest import Opener
 from tests.tools.workspace.test_changes import contents, create, modify
@@ -169,7 +169,7 @@ async def test_a_run_that_is_cut_short_with_forged_results_is_no_success(
     workspace = await with_files(opened, user, {"calc.py": forge, "test_calc.py": tests, "pytest.ini": quiet})
     report = await run_tests(workspace, sandbox)
     assert (report.exit_code, report.ok) == (0, False)
-    assert report.reason == "pytest was ended before it told what passed."
+    assert report.reason == "pytest ended before it reported its results."
     await workspace.apply([modify("calc.py", content="def add(a, b):\n    return a + b\n")])
     assert (await run_tests(workspace, sandbox)).ok, "also where a project wants it quiet"
 
@@ -270,7 +270,7 @@ async def test_an_environment_that_the_repository_brings_is_not_trusted(
     assert (report.ok, report.failed) == (False, 1)
 
 
-async def test_a_framework_that_is_not_installed_is_told(
+async def test_a_framework_that_is_not_installed_is_reported(
     opened: Opener, user: UserRepository, sandbox: Sandbox
 ) -> None:
     venv.create(user.folder / ".venv", with_pip=False, symlinks=True)
@@ -284,7 +284,7 @@ async def test_a_framework_that_is_not_installed_is_told(
     done = await sandbox.run(
         [own.program, "-m", "pytest"], folder=workspace.folder, readable=[Path(part) for part in own.readable]
     )
-    command = TestCommand(argv=[own.program], framework="pytest", told_as="pytest", why="")
+    command = TestCommand(argv=[own.program], framework="pytest", shown_as="pytest", why="")
     assert "pytest is not installed for" in report_of(command, done, project).reason
     assert (await run_tests(workspace, sandbox)).ok, "the interpreter of Podium has one"
 
@@ -322,7 +322,7 @@ async def test_a_project_below_the_root_is_run_there(
     assert (report.ok, report.total) == (True, 1)
 
 
-async def test_coverage_is_told_where_it_is_measured(
+async def test_coverage_is_reported_where_it_is_measured(
     opened: Opener, user: UserRepository, sandbox: Sandbox
 ) -> None:
     text = (
@@ -348,7 +348,7 @@ async def test_node_runs_its_own_tests(opened: Opener, user: UserRepository, san
         opened, user, {"package.json": '{"scripts": {"test": "node --test"}}', "a.test.js": test}
     )
     report = await run_tests(workspace, sandbox)
-    assert (report.framework, report.ok, report.exit_code) == ("npm", False, 1)
+    assert (report.framework, report.ok, report.exit_code) == ("node", False, 1)
     assert (report.passed, report.failed) == (1, 1)
     await workspace.apply([modify("a.test.js", content=test.replace("a.equal(1, 2)", "a.equal(1, 1)"))])
     assert (await run_tests(workspace, sandbox)).ok
@@ -410,7 +410,7 @@ async def test_go_is_run(opened: Opener, user: UserRepository, sandbox: Sandbox)
     assert (await run_tests(workspace, sandbox)).ok
 
 
-async def test_dangerous_files_that_tests_leave_are_told(
+async def test_dangerous_files_that_tests_leave_are_reported(
     opened: Opener, user: UserRepository, sandbox: Sandbox
 ) -> None:
     workspace = await with_files(opened, user, {"check.sh": "mkfifo left\n"})
@@ -419,10 +419,10 @@ async def test_dangerous_files_that_tests_leave_are_told(
     assert report.warnings == ["Pipes, sockets or device files that a program left were removed: left."]
 
 
-async def test_too_many_files_are_told_as_the_reason(
+async def test_too_many_files_are_reported_as_the_reason(
     opened: Opener, user: UserRepository, sandbox: Sandbox
 ) -> None:
     few = await open_sandbox(Settings(sandbox=SandboxOptions(files=20)))
     workspace = await with_files(opened, user, {"check.sh": "for i in $(seq 30); do : > $i; done\n"})
     report = await run_tests(workspace, few, command="sh check.sh")
-    assert (report.ok, report.reason) == (False, "The tests were stopped: they passed the limit of files.")
+    assert (report.ok, report.reason) == (False, "The tests were stopped: they exceeded the limit of files.")

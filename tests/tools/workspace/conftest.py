@@ -10,10 +10,10 @@ import pytest
 
 from podium.errors import SandboxUnavailableError
 from podium.settings import Settings
-from podium.tools.sandbox.opening import open_sandbox
 from podium.tools.sandbox.sandbox import Sandbox
+from podium.tools.sandbox.selection import open_sandbox
 from podium.tools.workspace.change import Caps
-from podium.tools.workspace.opening import open_workspace
+from podium.tools.workspace.lifecycle import open_workspace
 from podium.tools.workspace.workspace import Workspace
 from tests.tools.workspace.users import UserRepository
 

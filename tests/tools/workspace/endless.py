@@ -8,9 +8,9 @@ from itertools import count
 from pathlib import Path
 
 from podium.settings import Settings
-from podium.tools.sandbox.opening import open_sandbox
+from podium.tools.sandbox.selection import open_sandbox
 from podium.tools.workspace.change import Change
-from podium.tools.workspace.opening import open_workspace
+from podium.tools.workspace.lifecycle import open_workspace
 
 
 async def main(folder: Path, home: Path) -> None:

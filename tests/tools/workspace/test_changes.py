@@ -55,8 +55,8 @@ async def test_all_actions_in_one_set(workspace: Workspace) -> None:
         "docs/README.md": FILES["README.md"].encode(),
         "pkg/new.py": b"print('new')\n",
     }
-    told = {stat.path: (stat.status, stat.added, stat.removed) for stat in applied.files}
-    assert told == {
+    stats = {stat.path: (stat.status, stat.added, stat.removed) for stat in applied.files}
+    assert stats == {
         "calc.py": ("modified", 1, 1),
         "docs/README.md": ("renamed", 0, 0),
         "pkg/new.py": ("added", 1, 0),
@@ -93,7 +93,7 @@ async def test_the_bit_of_programs_is_set_kept_and_taken(workspace: Workspace) -
 
 
 SENSELESS: list[tuple[Change, str]] = [
-    (create("calc.py"), "there already: modify it"),
+    (create("calc.py"), "exists already: modify it"),
     (create("CALC.py"), "differs from calc.py only in case"),
     (create("tests"), "a folder of this name"),
     (create("calc.py/x.py"), "is a file, not a folder"),
@@ -112,7 +112,7 @@ SENSELESS: list[tuple[Change, str]] = [
     (Change(path="nowhere.py", action="delete"), "no such file"),
     (Change(path="calc.py", action="delete", content="x"), "takes no content"),
     (Change(path="calc.py", action="rename"), "needs a new path"),
-    (Change(path="calc.py", action="rename", new_path="README.md"), "there already"),
+    (Change(path="calc.py", action="rename", new_path="README.md"), "exists already"),
     (Change(path="calc.py", action="rename", new_path="/etc/x"), "not relative"),
     (Change(path="calc.py", action="delete", new_path="x.py"), "Only a rename"),
 ]
@@ -190,8 +190,8 @@ async def test_binary_and_odd_files_of_the_repository_stay_as_they_are(
         [modify("calc.py", content="# $Id$\r\nX = 'ü'\r\n"), Change(path="logo.png", action="delete")]
     )
     await workspace.commit("Odd files")
-    found = await workspace.contents(workspace.head, ["calc.py", "logo.png"])
-    assert found == {"calc.py": "# $Id$\r\nX = 'ü'\r\n".encode()}
+    contents = await workspace.contents(workspace.head, ["calc.py", "logo.png"])
+    assert contents == {"calc.py": "# $Id$\r\nX = 'ü'\r\n".encode()}
 
 
 async def test_names_with_quotes_and_letters_of_all_kinds(workspace: Workspace, user: UserRepository) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from podium.tools.workspace.workspace import Workspace
+from tests import warm
 from tests.tools.workspace.conftest import Opener
 from tests.tools.workspace.test_changes import contents, create
 from tests.tools.workspace.users import FILES, UserRepository
@@ -19,7 +20,7 @@ PROGRAM = Path(__file__).parent / "endless.py"
 
 def start(user: UserRepository, home: Path) -> subprocess.Popen[str]:
     """A process that makes, changes and commits without end, and tells what it has done."""
-    return subprocess.Popen(
+    return warm.Popen(
         [sys.executable, str(PROGRAM), str(user.folder), str(home)], stdout=subprocess.PIPE, text=True
     )
 
@@ -29,18 +30,18 @@ async def test_killed_and_opened_again(
     opened: Opener, user: UserRepository, tmp_path: Path, lines: int
 ) -> None:
     process = start(user, tmp_path / "runs" / "run1")
-    told = [
+    output = [
         line for _ in range(lines) if (line := (process.stdout.readline() if process.stdout else "").strip())
     ]
     process.send_signal(signal.SIGKILL)
     process.wait()
     if process.stdout:
-        told += process.stdout.read().split("\n")
+        output += process.stdout.read().split("\n")
         process.stdout.close()
     workspace = await opened(user.folder)
     check(workspace, user)
     recorded = [
-        line.split()[1] for line in told if line.startswith(("applied", "committed")) and len(line) > 45
+        line.split()[1] for line in output if line.startswith(("applied", "committed")) and len(line) > 45
     ]
     for sha in recorded[-2:]:
         await workspace.restore(sha)
@@ -54,9 +55,9 @@ async def test_killed_and_opened_again(
 
 def check(workspace: Workspace, user: UserRepository) -> None:
     """Every file is whole: the user's, or one that the process wrote, with its number in it."""
-    found = contents(workspace.folder)
-    assert set(found) == set(workspace.files)
-    for path, data in found.items():
+    files = contents(workspace.folder)
+    assert set(files) == set(workspace.files)
+    for path, data in files.items():
         if path in FILES:
             assert data == FILES[path].encode()
         else:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.tools.workspace.change import Edit
-from podium.tools.workspace.editing import EditError, decoded, edited, rewritten
+from podium.tools.workspace.edits import EditError, decoded, edited, rewritten
 
 CODE = b"def one():\n    return 1\n\n\ndef two():\n    return 2\n"
 
@@ -35,13 +35,13 @@ def test_blocks_that_overlap_themselves_fit_more_than_once() -> None:
         edited(b"aaa", [Edit("aa", "b")])
 
 
-def test_a_block_that_fits_nowhere_is_told_with_the_nearest_text() -> None:
+def test_a_block_that_fits_nowhere_is_reported_with_the_nearest_text() -> None:
     with pytest.raises(EditError) as caught:
         edited(CODE, [Edit("def two():\n    return 3\n", "")])
     assert "The nearest text is, from line 5:\ndef two():\n    return 2" in str(caught.value)
 
 
-def test_a_block_that_differs_in_spaces_is_told_so() -> None:
+def test_a_block_that_differs_in_spaces_is_reported_so() -> None:
     with pytest.raises(EditError, match="differs in spaces or line ends, from line 1"):
         edited(CODE, [Edit("def one():\n  return 1\n", "x")])
 
@@ -101,9 +101,9 @@ def test_a_binary_file_is_not_edited() -> None:
 
 @given(st.binary(max_size=200))
 def test_any_text_comes_back_byte_for_byte(data: bytes) -> None:
-    found = decoded(data)
-    if found is not None:
-        assert found.bytes_of(found.text) == data
+    text = decoded(data)
+    if text is not None:
+        assert text.bytes_of(text.text) == data
 
 
 @given(st.binary(max_size=100), st.binary(max_size=100))

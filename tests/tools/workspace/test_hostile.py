@@ -64,8 +64,17 @@ async def test_nothing_that_a_repositorys_settings_name_is_run(
             head, _, sub = section.partition(".")
             title = f'{head} "{sub}"' if sub else head
             config.write(f'[{title}]\n\t{name} = "{value}"\n')
-    for hook in ("post-checkout", "pre-commit", "post-commit", "reference-transaction", "post-index-change",
-                 "fsmonitor-watchman", "commit-msg", "prepare-commit-msg", "post-rewrite"):  # fmt: skip
+    for hook in (
+        "post-checkout",
+        "pre-commit",
+        "post-commit",
+        "reference-transaction",
+        "post-index-change",
+        "fsmonitor-watchman",
+        "commit-msg",
+        "prepare-commit-msg",
+        "post-rewrite",
+    ):
         for folder in (user.folder / "hooks", user.folder / ".git" / "hooks"):
             folder.mkdir(exist_ok=True)
             (folder / hook).write_bytes(evil.read_bytes())
@@ -161,7 +170,7 @@ async def test_a_git_file_that_points_at_anothers_repository_gets_no_branch_ther
 
 
 @pytest.mark.parametrize("text", ["", "gitdir: /nowhere\n", "not a pointer\n", "gitdir: ../" + "x" * 5_000])
-async def test_a_git_file_that_points_nowhere_is_told(opened: Opener, tmp_path: Path, text: str) -> None:
+async def test_a_git_file_that_points_nowhere_is_reported(opened: Opener, tmp_path: Path, text: str) -> None:
     trap = tmp_path / "trap"
     trap.mkdir()
     (trap / ".git").write_text(text)
@@ -217,7 +226,7 @@ async def test_alternates_that_lead_astray_do_no_harm(
     assert set(workspace.files) == set(FILES)
 
 
-async def test_a_damaged_repository_is_told(opened: Opener, user: UserRepository) -> None:
+async def test_a_damaged_repository_is_reported(opened: Opener, user: UserRepository) -> None:
     blob = user.git("rev-parse", "HEAD:calc.py").strip()
     file = user.folder / ".git" / "objects" / blob[:2] / blob[2:]
     file.unlink()
@@ -244,8 +253,14 @@ async def test_the_private_repository_knows_no_setting_of_anybody(
 ) -> None:
     listed = user.git("config", "--list", "--file", str(workspace.home / "git" / "repo.git" / "config"))
     keys = {line.partition("=")[0] for line in listed.splitlines()}
-    assert keys <= {"core.repositoryformatversion", "core.filemode", "core.bare", "core.ignorecase",
-                    "core.precomposeunicode", "core.symlinks"}  # fmt: skip
+    assert keys <= {
+        "core.repositoryformatversion",
+        "core.filemode",
+        "core.bare",
+        "core.ignorecase",
+        "core.precomposeunicode",
+        "core.symlinks",
+    }
 
 
 def test_a_link_that_is_swapped_in_is_not_followed_by_reads_writes_and_removals(tmp_path: Path) -> None:

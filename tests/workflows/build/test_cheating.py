@@ -8,7 +8,17 @@ from typing import Any
 import pytest
 
 from podium.engine.log import Store
-from tests.workflows.build.team import Team, Told, changed, git, make, planned, repository, step, steps_of
+from tests.workflows.build.team import (
+    RunEvents,
+    Team,
+    changed,
+    git,
+    make,
+    planned,
+    repository,
+    step,
+    steps_of,
+)
 
 CALC = "def double(number):\n    return number * 2\n"
 TESTS = """from calc import double
@@ -88,15 +98,16 @@ async def test_a_program_catches_it_although_the_supervisor_likes_it(
     store: Store, tmp_path: Path, trick: str
 ) -> None:
     folder = repository(tmp_path / "project", FILES)
-    team = Team({"plan": PLAN, "code": [BY_RULE[trick], rewritten(RIGHT), README]})
+    honest = rewritten({**RIGHT, "README.md": "# A project\n"})
+    team = Team({"plan": PLAN, "code": [BY_RULE[trick], README], "fix": honest})
     made = await make(store, team, folder, test_command="")
-    assert (made.status, steps_of(made)["step-1"]["attempts"]) == ("completed", 2)
+    assert (made.status, steps_of(made)["step-1"]["attempts"]) == ("completed", 1)
     gate = next(one for one in made.output["gates"] if not one["passed"])
     assert (gate["gate"], gate["by"]) == ("code", "rule")
     assert gate["problems"]
     caught = [one["what"] for one in made.output["caught"] if one["refused"]]
     assert caught == gate["problems"]
-    assert caught[0] in team.asked_to("code")[1].prompt, "the coder is told"
+    assert caught[0] in team.asked_to("fix")[0].prompt, "the coder is told"
     page = (await store.get_blob(made.artifacts[2].blob)).decode()
     assert "Found by program" in page
     assert git(folder, "show", f"{made.output['branch']}:calc.py").strip() == RIGHT["calc.py"].strip()
@@ -108,24 +119,28 @@ async def test_claiming_success_with_failing_tests_counts_for_nothing(store: Sto
     fixed = rewritten({"calc.py": RIGHT["calc.py"]})
     team = Team({"plan": PLAN, "code": [cheat(calc__py=WRONG), README], "fix": fixed})
     made = await make(store, team, folder, test_command="")
-    told = await Told.of(store, made.run_id)
-    first = told.of_type("tests_run", step_id="step-1")[0]["result"]
+    log = await RunEvents.of(store, made.run_id)
+    first = log.of_type("tests_run", step_id="step-1")[0]["result"]
     assert (first["ok"], first["framework"], first["failed"]) == (False, "pytest", 1)
     assert first["failures"][0]["name"].endswith("test_triple")
     assert "test_triple" in team.asked_to("fix_plan")[0].prompt
     assert (made.status, team.tasks.count("fix")) == ("completed", 1)
-    assert len(told.of_type("committed")) == 2
+    assert len(log.of_type("committed")) == 2
 
 
 async def test_no_tests_at_all_is_a_failure(store: Store, tmp_path: Path) -> None:
     """Nothing that could be run: documents alone, in a folder without any tests."""
-    team = Team({
-        "code": changed({"notes.md": "# Notes\n"}), "fix": changed({"more.md": "# More\n"}),
-        "subplan": planned(), "revise_plan": planned(),
-    })  # fmt: skip
+    team = Team(
+        {
+            "code": changed({"notes.md": "# Notes\n"}),
+            "fix": changed({"more.md": "# More\n"}),
+            "subplan": planned(),
+            "revise_plan": planned(),
+        }
+    )
     made = await make(store, team, repository(tmp_path / "project"), test_command="", max_iterations=1)
-    told = await Told.of(store, made.run_id)
-    result = told.of_type("tests_run")[0]["result"]
+    log = await RunEvents.of(store, made.run_id)
+    result = log.of_type("tests_run")[0]["result"]
     assert (result["ok"], result["exitCode"]) == (False, None)
     assert "no tests" in result["note"]
-    assert (made.status, made.output["commits"]) == ("partial", [])
+    assert (made.status, made.output["commits"]) == ("failed", [])

@@ -13,6 +13,7 @@ import pytest
 
 from podium.errors import UsageError
 from podium.workflows.build.flow import prepare
+from tests import warm
 from tests.workflows.build.team import git, repository
 
 MODEL = """
@@ -29,10 +30,8 @@ ROOT = Path(__file__).parents[3]
 
 def podium(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     env = {**os.environ, "PODIUM_STORE": str(folder / "s.sqlite"), "PYTHONPATH": str(ROOT), "COLUMNS": "120"}
-    return subprocess.run(
-        [sys.executable, "-m", "podium", *words],
-        cwd=folder / "project", env=env, capture_output=True, text=True, timeout=200, check=False,
-    )  # fmt: skip
+    command = [sys.executable, "-m", "podium", *words]
+    return warm.run(command, cwd=folder / "project", env=env, text=True, timeout=200)
 
 
 def test_run_show_and_take_the_result(tmp_path: Path) -> None:
@@ -107,12 +106,12 @@ def test_a_run_without_files_has_no_diff_and_says_so(tmp_path: Path) -> None:
     repository(tmp_path / "project")
     assert podium(tmp_path, "run", "tree", "a garden", "--model", "rehearsal").returncode == 0
     done = podium(tmp_path, "show", "last", "--diff")
-    assert (done.returncode, "has made no patch" in done.stderr) == (2, True)
+    assert (done.returncode, "has no patch" in done.stderr) == (2, True)
 
 
 def test_a_goal_is_text_and_a_workspace_gets_its_full_path(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="must be text"):
         prepare({"goal": 1}, {})
-    found = prepare("a goal", {"workspace": f"{tmp_path}/../{tmp_path.name}"})
-    assert found["workspace"] == str(tmp_path.resolve())
+    prepared = prepare("a goal", {"workspace": f"{tmp_path}/../{tmp_path.name}"})
+    assert prepared["workspace"] == str(tmp_path.resolve())
     assert prepare("a goal", {"max_iterations": 1}) == {"max_iterations": 1}

@@ -15,14 +15,14 @@ from podium.engine.log import Store
 from podium.workflows.build import workspace as ground
 from podium.workflows.build.flow import build_with
 from podium.workflows.build.fold import BuildState
+from podium.workflows.build.sandbox_workspace import SandboxWorkspace
 from podium.workflows.build.state import ANSWERS, ROUTES
-from podium.workflows.build.workspace import SandboxWorkspace
 from tests.workflows.build.team import (
     CHECK,
     GOAL,
     WORKFLOW,
+    RunEvents,
     Team,
-    Told,
     coded,
     git,
     make,
@@ -34,7 +34,7 @@ from tests.workflows.build.team import (
     steps_of,
 )
 
-STEP = ["code", "verify_code", "test_review", "verify_test", "verify_step"]
+STEP = ["code", "test_review", "verify_step"]
 
 
 async def test_plan_code_test_verify_commit_and_the_goal(store: Store, tmp_path: Path) -> None:
@@ -44,10 +44,20 @@ async def test_plan_code_test_verify_commit_and_the_goal(store: Store, tmp_path:
     assert team.tasks == ["plan", "verify_plan", *STEP, *STEP, "verify_goal"]
     output = made.output
     assert list(output) == [
-        "state", "branch", "commits", "diff_stat", "tests", "gates", "escalations", "caught", "time_used",
-    ]  # fmt: skip
+        "state",
+        "branch",
+        "commits",
+        "diff_stat",
+        "changes",
+        "tests",
+        "baseline",
+        "gates",
+        "escalations",
+        "caught",
+        "time_used",
+    ]
     assert output["branch"] == f"podium/{made.run_id}"
-    assert [one["status"] for one in steps_of(made).values()] == ["completed", "completed"]
+    assert [step["status"] for step in steps_of(made).values()] == ["completed", "completed"]
     assert (len(output["commits"]), output["tests"]["ok"], output["escalations"]) == (2, True, [])
     assert git(folder, "show", f"{output['branch']}:answer.txt") == "right"
 
@@ -56,18 +66,34 @@ async def test_the_state_has_the_agreed_fields(store: Store, tmp_path: Path) -> 
     made = await make(store, Team(), repository(tmp_path / "project"))
     state = made.output["state"]
     assert list(state) == [
-        "id", "primaryGoal", "status", "currentPlan", "planStack", "currentAgent", "iteration", "startTime",
-        "endTime", "timeLimit", "agents", "metrics", "eventLog",
-    ]  # fmt: skip
+        "id",
+        "primaryGoal",
+        "status",
+        "currentPlan",
+        "planStack",
+        "currentAgent",
+        "iteration",
+        "startTime",
+        "endTime",
+        "timeLimit",
+        "agents",
+        "metrics",
+        "eventLog",
+    ]
     assert (state["id"], state["primaryGoal"], state["status"]) == (made.run_id, GOAL, "completed")
     assert (state["iteration"], state["timeLimit"], state["currentAgent"]) == (1, 7200, None)
     assert state["endTime"] >= state["startTime"]
     assert set(state["agents"]) == {"planner", "coder", "tester", "supervisor"}
     assert set(state["agents"]["coder"]) == {"status", "lastOutput", "metrics"}
     assert state["metrics"] == {
-        "totalSteps": 2, "completedSteps": 2, "failedSteps": 0, "replanCount": 0, "fixCycles": 0,
-        "verificationsPassed": 8, "verificationsFailed": 0,
-    }  # fmt: skip
+        "totalSteps": 2,
+        "completedSteps": 2,
+        "failedSteps": 0,
+        "replanCount": 0,
+        "fixCycles": 0,
+        "verificationsPassed": 8,
+        "verificationsFailed": 0,
+    }
     plan = state["currentPlan"]
     assert list(plan) == [
         "id",
@@ -86,9 +112,21 @@ async def test_the_state_has_the_agreed_fields(store: Store, tmp_path: Path) -> 
         2,
     )
     assert list(plan["steps"][0])[:14] == [
-        "id", "number", "description", "complexity", "status", "depth", "parentStepId", "subSteps",
-        "attempts", "maxAttempts", "codeOutput", "testResults", "verificationResult", "failReason",
-    ]  # fmt: skip
+        "id",
+        "number",
+        "description",
+        "complexity",
+        "status",
+        "depth",
+        "parentStepId",
+        "subSteps",
+        "attempts",
+        "maxAttempts",
+        "codeOutput",
+        "testResults",
+        "verificationResult",
+        "failReason",
+    ]
     assert plan["steps"][0]["verificationResult"]["score"] == 90
 
 
@@ -124,8 +162,8 @@ async def test_every_exchange_is_a_message_with_from_to_and_a_shared_correlation
     store: Store, tmp_path: Path
 ) -> None:
     made = await make(store, Team({"code": [coded("wrong"), modified()]}), repository(tmp_path / "project"))
-    told = await Told.of(store, made.run_id)
-    messages = told.of_type("message")
+    log = await RunEvents.of(store, made.run_id)
+    messages = log.of_type("message")
     assert {message["type"] for message in messages} <= set(ROUTES)
     for message in messages:
         sender, to = ROUTES[message["type"]]
@@ -133,29 +171,29 @@ async def test_every_exchange_is_a_message_with_from_to_and_a_shared_correlation
     for request in (message for message in messages if message["type"] in ANSWERS):
         kinds = [one["type"] for one in messages if one["correlation_id"] == request["correlation_id"]]
         assert ANSWERS[request["type"]] in kinds
-    assert told.messages() == [
-        "PLAN_REQUEST", "PLAN_RESPONSE", "VERIFY_REQUEST", "VERIFY_RESPONSE",
-        "CODE_REQUEST", "CODE_RESPONSE", "VERIFY_REQUEST", "VERIFY_RESPONSE",
-        "TEST_REQUEST", "TEST_RESPONSE", "VERIFY_REQUEST", "VERIFY_RESPONSE", "FIX_PLAN",
-        "CODE_FIX_REQUEST", "CODE_RESPONSE", "VERIFY_REQUEST", "VERIFY_RESPONSE",
-        "TEST_REQUEST", "TEST_RESPONSE",
-        "VERIFY_REQUEST", "VERIFY_RESPONSE", "STEP_COMPLETE",
-        "CODE_REQUEST", "CODE_RESPONSE", "VERIFY_REQUEST", "VERIFY_RESPONSE",
-        "TEST_REQUEST", "TEST_RESPONSE", "VERIFY_REQUEST", "VERIFY_RESPONSE",
-        "VERIFY_REQUEST", "VERIFY_RESPONSE", "STEP_COMPLETE",
-        "VERIFY_REQUEST", "VERIFY_RESPONSE", "GOAL_COMPLETE",
-    ]  # fmt: skip
+    plan, code, test, verify = (
+        [f"{kind}_REQUEST", f"{kind}_RESPONSE"] for kind in ("PLAN", "CODE", "TEST", "VERIFY")
+    )
+    fix = ["FIX_PLAN", "CODE_FIX_REQUEST", "CODE_RESPONSE"]
+    assert log.messages() == [
+        *(*plan, *verify),
+        *(*code, *test),
+        *(*fix, *test, *verify, "STEP_COMPLETE"),
+        *(*code, *test, *verify, "STEP_COMPLETE"),
+        *(*verify, "GOAL_COMPLETE"),
+    ]
 
 
 async def test_commit_messages_name_step_and_evidence(store: Store, tmp_path: Path) -> None:
     folder = repository(tmp_path / "project")
     made = await make(store, Team(), folder)
     log = git(folder, "log", "--format=%s|%b", f"main..{made.output['branch']}")
+    assert "the answer is right" in log
     assert "Step 1: write the answer down" in log
-    assert "Step 2: look at it again" in log
+    assert "Step 2: write it down again" in log
     assert log.count("Evidence: answer.txt holds it") == 2
     assert log.count("Tests: passed (sh check.sh)") == 2
-    assert "not verified" not in log
+    assert "Not verified" not in log
 
 
 async def test_patch_test_report_and_page_are_artifacts_and_the_patch_applies(
@@ -163,7 +201,11 @@ async def test_patch_test_report_and_page_are_artifacts_and_the_patch_applies(
 ) -> None:
     folder = repository(tmp_path / "project")
     made = await make(store, Team(), folder)
-    assert [one.name for one in made.artifacts] == ["changes.patch", "test-report.md", "report.html"]
+    assert [artifact.name for artifact in made.artifacts] == [
+        "changes.patch",
+        "test-report.md",
+        "report.html",
+    ]
     patch = await store.get_blob(made.artifacts[0].blob)
     (tmp_path / "it.patch").write_bytes(patch)
     git(folder, "apply", str(tmp_path / "it.patch"))
@@ -178,9 +220,9 @@ async def test_goal_at_79_iterates_and_at_80_is_done(store: Store, tmp_path: Pat
     again = team.asked_to("plan")[1].prompt
     assert "the tone is wrong" in again
     assert "write the answer down" in again, "what is done already"
-    told = await Told.of(store, made.run_id)
-    assert [one["iteration"] for one in told.of_type("phase", status="planning")] == [1, 2]
-    assert told.messages().count("PLAN_REQUEST") == 2
+    log = await RunEvents.of(store, made.run_id)
+    assert [data["iteration"] for data in log.of_type("phase", status="planning")] == [1, 2]
+    assert log.messages().count("PLAN_REQUEST") == 2
     assert made.output["state"]["metrics"]["replanCount"] == 1
 
 
@@ -201,9 +243,12 @@ async def test_dangerous_files_that_tests_leave_are_a_warning_of_the_run(
 ) -> None:
     team, folder = Team(), repository(tmp_path / "project")
     made = await podium.run(
-        WORKFLOW, GOAL, model=team, store=store,
+        WORKFLOW,
+        GOAL,
+        model=team,
+        store=store,
         options={"workspace": str(folder), "test_command": f"sh -c 'mkfifo left; {CHECK}'"},
-    )  # fmt: skip
+    )
     assert made.status == "completed"
     expected = "Pipes, sockets or device files that a program left were removed: left."
     assert made.warnings.count(expected) == 1
@@ -217,11 +262,11 @@ async def test_a_goal_is_not_met_while_the_whole_suite_fails_whatever_the_superv
     class Moody(SandboxWorkspace):
         runs = 0
 
-        async def test(self, snapshot: str, seconds: float) -> ground.Tested:
+        async def test(self, snapshot: str, seconds: float, selector: str = "") -> ground.Tested:
             Moody.runs += 1
-            told = await super().test(snapshot, seconds)
-            failing = msgspec.structs.replace(told.result, ok=False, failed=1, note="it fails now and then")
-            return ground.Tested(failing, "FAIL") if Moody.runs == 3 else told
+            log = await super().test(snapshot, seconds, selector)
+            failing = msgspec.structs.replace(log.result, ok=False, failed=1, note="it fails now and then")
+            return ground.Tested(failing, "FAIL") if Moody.runs == 4 else log
 
     @asynccontextmanager
     async def open_moody(
@@ -231,13 +276,16 @@ async def test_a_goal_is_not_met_while_the_whole_suite_fails_whatever_the_superv
 
     team, folder = Team(), repository(tmp_path / "project")
     made = await podium.run(
-        build_with(open_moody), GOAL, model=team, store=store,
+        build_with(open_moody),
+        GOAL,
+        model=team,
+        store=store,
         options={"workspace": str(folder), "test_command": CHECK, "max_iterations": 1},
-    )  # fmt: skip
-    assert (made.status, made.stop_reason, Moody.runs) == ("partial", "goal not met", 3)
+    )
+    assert (made.status, made.stop_reason, Moody.runs) == ("partial", "goal not met", 4)
     assert "verify_goal" not in team.tasks
     assert made.output["gates"][-1]["problems"] == ["the whole test suite does not pass"]
-    assert "GOAL_COMPLETE" not in (await Told.of(store, made.run_id)).messages()
+    assert "GOAL_COMPLETE" not in (await RunEvents.of(store, made.run_id)).messages()
 
 
 async def test_a_finished_build_replays_without_a_call_or_a_process(store: Store, tmp_path: Path) -> None:
@@ -265,9 +313,13 @@ async def test_a_plan_that_a_person_rejects_ends_the_run(store: Store, tmp_path:
 
 
 async def test_a_plan_needs_an_order_in_which_it_can_be_done(store: Store, tmp_path: Path) -> None:
-    team = Team({"plan": planned(step("write the answer", 2), step("prepare the file")),
-                 "code": [coded(), modified(note="again")]})  # fmt: skip
+    team = Team(
+        {
+            "plan": planned(step("write the answer", 2), step("prepare the file")),
+            "code": [coded(), modified(note="again")],
+        }
+    )
     made = await make(store, team, repository(tmp_path / "project"))
-    told = await Told.of(store, made.run_id)
-    done = [one["step_id"] for one in told.of_type("step_status", status="completed")]
+    log = await RunEvents.of(store, made.run_id)
+    done = [data["step_id"] for data in log.of_type("step_status", status="completed")]
     assert done == ["step-2", "step-1"]

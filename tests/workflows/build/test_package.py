@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from podium.engine.log import Store
-from tests.workflows.build.team import Team, Told, git, make, planned, step, steps_of
+from tests.workflows.build.team import RunEvents, Team, git, make, planned, step, steps_of
 
 PACKAGE = "inflection==0.5.1"
 FILE, TESTS = "inflection/__init__.py", "test_inflection.py"
@@ -33,10 +33,10 @@ def source_tree(folder: Path) -> Path:
         PACKAGE,
     ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
-    found = list(folder.glob("*.tar.gz"))
-    if done.returncode != 0 or not found:
+    archives = list(folder.glob("*.tar.gz"))
+    if done.returncode != 0 or not archives:
         pytest.skip(f"the package registry cannot be reached: {done.stderr.strip()[-200:]}")
-    with tarfile.open(found[0]) as archive:
+    with tarfile.open(archives[0]) as archive:
         archive.extractall(folder, filter="data")
     root = next(path for path in folder.iterdir() if path.is_dir())
     git(root, "init", "-q", "-b", "main")
@@ -64,12 +64,13 @@ async def test_its_own_suite_rejects_the_wrong_change_and_lets_the_right_one_pas
     assert breaking != code
     right = 'right = "".join(word[0].upper() for word in words.split())'.partition("= ")[2]
     broken = {
-        "summary": "done, all tests pass", "evidence": "the tests",
+        "summary": "done, all tests pass",
+        "evidence": "the tests",
         "changes": [
             {"path": FILE, "action": "modify", "content": breaking + "\n\n" + function.format(right)},
             {"path": TESTS, "action": "modify", "edits": [appended(tests, new_test)]},
         ],
-    }  # fmt: skip
+    }
     mended = {"path": FILE, "action": "modify", "content": code + "\n\n" + function.format(right)}
     steps = [step("write initials", files=[FILE]), step("say so in the readme", 1, files=["README.rst"])]
     fix = {"summary": "mended", "evidence": "the tests", "changes": [mended]}
@@ -80,7 +81,8 @@ async def test_its_own_suite_rejects_the_wrong_change_and_lets_the_right_one_pas
         ["completed"] * 2,
     )
     runs = [
-        one["result"] for one in (await Told.of(store, made.run_id)).of_type("tests_run", step_id="step-1")
+        one["result"]
+        for one in (await RunEvents.of(store, made.run_id)).of_type("tests_run", step_id="step-1")
     ]
     assert runs[0]["failed"] > 0, "its own suite found what the change broke elsewhere"
     assert runs[-1]["ok"] is True

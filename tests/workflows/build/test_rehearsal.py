@@ -92,8 +92,8 @@ async def test_an_unknown_goal_is_refused_once_with_what_can_be_done_instead(
     assert "--model" in made.hint
     assert (made.usage.calls, made.warnings, made.output["commits"]) == (0, [], [])
     assert git(folder, "branch", "--format=%(refname:short)") == "main"
-    told = "".join(row.data.decode() for row in await store.read(made.run_id))
-    assert told.count("by heart") == 1
+    log_text = "".join(row.data.decode() for row in await store.read(made.run_id))
+    assert log_text.count("by heart") == 1
 
 
 async def test_what_cannot_be_rehearsed_goes_on_with_a_model(store: Store, tmp_path: Path) -> None:

@@ -82,11 +82,18 @@ STORY = [
     events.Coded(step_id="step-1", output=CodeOutput("done", "it", ["a.py"], caught=["a test is gone"])),
     events.TestsRun(step_id="step-1", attempt=1, cycle=0, result=FAILING),
     events.Verified(
-        gate="code", step_id="step-1", by="supervisor", passed=False, threshold=60, problems=[],
-        level="REMIND", issues=1, result=VerificationResult(False, 55, [EVIL]),
+        gate="code",
+        step_id="step-1",
+        by="supervisor",
+        passed=False,
+        threshold=60,
+        problems=[],
+        level="REMIND",
+        issues=1,
+        result=VerificationResult(False, 55, [EVIL]),
     ),
     events.Escalated(level="REMIND", before="NONE", issues=1, score=55, reason=EVIL),
-]  # fmt: skip
+]
 
 
 def test_a_patch_as_data_tells_what_happened_to_each_file_and_line() -> None:
@@ -96,6 +103,28 @@ def test_a_patch_as_data_tells_what_happened_to_each_file_and_line() -> None:
     assert (renamed["path"], renamed["old_path"], renamed["status"]) == ("new.md", "old.md", "renamed")
     assert [kind for kind, _ in renamed["lines"]] == ["hunk", "del", "add", "note"]
     assert binary["lines"] == [["note", "binary file"]]
+
+
+def test_a_patch_splits_lines_where_git_does() -> None:
+    [file] = parsed("diff --git a/a b/a\n@@ -1 +1,2 @@\n-x\x0c-y\r\n+one\u2028+still one\n+two\x85-two\n")
+    assert (file["added"], file["removed"]) == (2, 1)
+    assert [kind for kind, _ in file["lines"]] == ["hunk", "del", "add", "add"]
+    assert not any("\n" in text or "\r" in text for _, text in file["lines"])
+
+
+@pytest.mark.parametrize(
+    ("header", "path", "old_path"),
+    [
+        ("diff --git a/x b/y.txt b/x b/y.txt\nindex 1..2", "x b/y.txt", ""),
+        (r'diff --git "a/M\303\274nchen.md" "b/M\303\274nchen.md"', "München.md", ""),
+        (r'diff --git "a/a\"\\b\"" "b/a\"\\b\""', 'a"\\b"', ""),
+        ("diff --git a/a b/c b/d e\nrename from a b/c\nrename to d e", "d e", "a b/c"),
+        ('diff --git a/a "b/\\303\\244"\nrename from a\nrename to "\\303\\244"', "ä", "a"),
+    ],
+)
+def test_a_patch_names_its_files_as_they_are_named(header: str, path: str, old_path: str) -> None:
+    [file] = parsed(f"{header}\n@@ -1 +1 @@\n-x\n+y\n")
+    assert (file["path"], file["old_path"]) == (path, old_path)
 
 
 def test_a_huge_patch_is_cut_and_counted() -> None:
@@ -114,15 +143,19 @@ def shown(*more: Any) -> BuildPresentation:
 
 A_FILE = {"path": "a.py", "added": 2, "removed": 0, "status": "added"}
 FINISHED = events.Finished(
-    branch="podium/r1", head="b" * 40, patch="p1", diff=PATCH, where="/somewhere",
+    branch="podium/r1",
+    head="b" * 40,
+    patch="p1",
+    diff=PATCH,
+    where="/somewhere",
     diff_stat={"files": [A_FILE], "added": 2, "removed": 0},
-)  # fmt: skip
+)
 
 
 def test_nothing_that_a_model_or_a_file_says_becomes_markup() -> None:
-    told = [*STORY, phase("failed", 20, reason=EVIL), FINISHED]
+    story = [*STORY, phase("failed", 20, reason=EVIL), FINISHED]
     presentation = shown(phase("failed", 20, reason=EVIL), FINISHED)
-    facts = facts_of(log(*told), shown=presentation)
+    facts = facts_of(log(*story), shown=presentation)
     page = to_html(facts, presentation.sections(alive=False))
     assert "<script>" not in page
     assert "\x1b" not in page
@@ -187,8 +220,8 @@ def test_every_event_has_a_line_of_its_own() -> None:
 
 
 def test_a_run_that_is_taken_up_again_is_where_it_was() -> None:
-    told = [*STORY, phase("time_expired", 30)]
-    assert BuildState.of(log(*told)).state.status == "time_expired"
-    again = BuildState.of(log(*told, RunResumed(after="time")))
+    story = [*STORY, phase("time_expired", 30)]
+    assert BuildState.of(log(*story)).state.status == "time_expired"
+    again = BuildState.of(log(*story, RunResumed(after="time")))
     assert (again.state.status, again.state.end_time) == ("executing", None)
     assert again.time_used == {"planning": 10, "execution": 20, "verification": 0}

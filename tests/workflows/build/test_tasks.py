@@ -11,7 +11,17 @@ import pytest
 import podium
 from podium.engine.log import Store
 from tests.workflows.build.tasks import TASKS, Task
-from tests.workflows.build.team import Team, Told, changed, git, make, planned, repository, step, steps_of
+from tests.workflows.build.team import (
+    RunEvents,
+    Team,
+    changed,
+    git,
+    make,
+    planned,
+    repository,
+    step,
+    steps_of,
+)
 
 
 class Coder(Team):
@@ -23,9 +33,9 @@ class Coder(Team):
         self.known = {task.name: task for task in tasks}
 
     def task(self, call: podium.Call) -> Task:
-        found = re.search(r"^# Step [\d.]+\n\nwrite (\w+)$", call.prompt, re.MULTILINE)
-        assert found is not None
-        return self.known[found[1]]
+        match = re.search(r"^# Step [\d.]+\n\nwrite (\w+)$", call.prompt, re.MULTILINE)
+        assert match is not None
+        return self.known[match[1]]
 
     def first(self, call: podium.Call) -> Any:
         task = self.task(call)
@@ -50,13 +60,13 @@ async def test_every_wrong_solution_is_rejected_and_every_right_one_committed(
     folder = repository(tmp_path / "project")
     made = await make(store, Coder(tasks), folder, "Write five functions", test_command="")
     assert (made.status, made.output["tests"]["ok"]) == ("completed", True)
-    told = await Told.of(store, made.run_id)
+    log = await RunEvents.of(store, made.run_id)
     for number, task in enumerate(tasks, 1):
-        runs = told.of_type("tests_run", step_id=f"step-{number}")
+        runs = log.of_type("tests_run", step_id=f"step-{number}")
         real = [(one["cycle"], one["result"]["ok"]) for one in runs if not one["result"]["summary"]]
         assert real == [(0, False), (1, True)], task.name
         assert runs[0]["result"]["failed"] >= 1, "a test failed; it did not merely break"
         assert git(folder, "show", f"{made.output['branch']}:{task.file}") == task.right.strip()
     assert [one["status"] for one in steps_of(made).values()] == ["completed"] * 5
-    assert len(told.of_type("committed")) == 5
+    assert len(log.of_type("committed")) == 5
     assert not [one for one in made.output["caught"] if one["refused"]]

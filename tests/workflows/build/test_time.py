@@ -21,8 +21,8 @@ from tests.workflows.build.team import (
     CHECK,
     GOAL,
     WORKFLOW,
+    RunEvents,
     Team,
-    Told,
     coded,
     git,
     go_on,
@@ -69,9 +69,9 @@ async def test_time_runs_out_in_a_phase_and_more_time_ends_in_success(
     assert (made.status, made.stop_reason, made.exit_code) == ("partial", "time", 4)
     assert made.output["state"]["status"] == "time_expired"
     assert made.duration_s <= limit + 5
-    told = await Told.of(store, made.run_id)
+    told = await RunEvents.of(store, made.run_id)
     assert told.of_type("phase")[-1]["status"] == "time_expired"
-    assert phase in [one["status"] for one in told.of_type("phase")][-4:]
+    assert phase in [data["status"] for data in told.of_type("phase")][-4:]
     team = Team()
     ended = await go_on(store, made.run_id, team, MORE)
     assert (ended.status, ended.output["state"]["status"]) == ("completed", "completed")
@@ -86,17 +86,18 @@ async def test_time_runs_out_in_a_phase_and_more_time_ends_in_success(
 async def test_a_step_that_spent_its_time_is_blocked_and_a_sub_plan_gets_fresh_time(
     store: Store, tmp_path: Path
 ) -> None:
-    """The test of the first attempt hangs: it is stopped when the step's time is spent."""
-    folder = repository(tmp_path / "project", {"check.sh": "grep -q right answer.txt || sleep 600\n"})
+    """The test of the first attempt hangs: it is stopped when the step's time is used up."""
+    check = "test ! -e answer.txt || grep -q right answer.txt || sleep 600\n"
+    folder = repository(tmp_path / "project", {"check.sh": check})
     team = Team({"code": [coded("wrong"), None]})
     made = await make(store, team, folder, budget=podium.Budget(seconds=20))
-    told = await Told.of(store, made.run_id)
-    first = told.of_type("step_status", step_id="step-1", status="blocked")[0]
-    assert "the time of the step is spent" in first["fail_reason"]
-    tests = told.of_type("tests_run", step_id="step-1")[0]["result"]
+    log = await RunEvents.of(store, made.run_id)
+    first = log.of_type("step_status", step_id="step-1", status="blocked")[0]
+    assert "the time of the step is used up" in first["fail_reason"]
+    tests = log.of_type("tests_run", step_id="step-1")[0]["result"]
     assert tests["timedOut"] is True
     assert tests["seconds"] <= 8 + 2, "half of the execution time, as there are two steps"
-    assert told.of_type("message", type="REPLAN_REQUEST", step_id="step-1")
+    assert log.of_type("message", type="REPLAN_REQUEST", step_id="step-1")
     if made.status == "partial":  # a busy machine had no time left for the rest
         made = await go_on(store, made.run_id, team, MORE)
     assert made.status == "completed"
@@ -108,7 +109,11 @@ async def test_time_that_is_up_altogether_still_ends_in_a_report(store: Store, t
     team = Team({"code": lambda call: time.sleep(4)})
     made = await make(store, team, folder, budget=podium.Budget(seconds=4))
     assert (made.status, made.stop_reason) == ("partial", "time")
-    assert [one.name for one in made.artifacts] == ["changes.patch", "test-report.md", "report.html"]
+    assert [artifact.name for artifact in made.artifacts] == [
+        "changes.patch",
+        "test-report.md",
+        "report.html",
+    ]
     assert made.output["state"]["status"] == "time_expired"
     ended = await go_on(store, made.run_id, Team(), MORE)
     assert (ended.status, len(ended.output["commits"])) == ("completed", 2)
@@ -133,18 +138,23 @@ async def test_until_time_expires_with_no_limit_of_iterations(store: Store, tmp_
 async def test_out_of_calls_is_an_answer_with_the_work_in_progress_and_can_go_on(
     store: Store, tmp_path: Path
 ) -> None:
-    """Ten calls: the plan and its review, the first step, the code of the second and what it needs."""
+    """Seven calls: the plan and its review, the first step with its judges, the code of the second and its
+    review."""
     folder = repository(tmp_path / "project")
-    made = await make(store, Team(), folder, budget=podium.Budget(calls=10))
+    made = await make(store, Team(), folder, budget=podium.Budget(calls=7))
     assert (made.status, made.stop_reason, made.exit_code) == ("partial", "budget", 4)
-    assert [one.name for one in made.artifacts] == ["changes.patch", "test-report.md", "report.html"]
+    assert [artifact.name for artifact in made.artifacts] == [
+        "changes.patch",
+        "test-report.md",
+        "report.html",
+    ]
     branch = made.output["branch"]
-    assert git(folder, "log", "-1", "--format=%s", branch).startswith("Work in progress: look at it again")
+    assert git(folder, "log", "-1", "--format=%s", branch).startswith("Work in progress: write it down again")
     team = Team()
     ended = await go_on(store, made.run_id, team, podium.Budget(calls=100))
     assert (ended.status, "plan" in team.tasks) == ("completed", False)
     subjects = git(folder, "log", "--format=%s", f"main..{branch}").splitlines()
-    assert subjects == ["Step 2: look at it again", "Step 1: write the answer down"]
+    assert subjects == ["the answer is right", "the answer is right"]
 
 
 async def test_time_used_is_told_by_phase(store: Store, tmp_path: Path) -> None:
@@ -177,8 +187,11 @@ async def test_a_fix_cycle_takes_at_most_30_percent_of_its_step_and_the_next_may
     team = Team({"code": [coded("wrong"), None], "fix": [Never(), None]})
     made = await make(store, team, repository(tmp_path / "project"), budget=podium.Budget(seconds=30))
     assert team.tasks.count("fix") >= 2
-    told = await Told.of(store, made.run_id)
-    assert [one["payload"]["cycle"] for one in told.of_type("message", type="CODE_FIX_REQUEST")][:2] == [1, 2]
+    log = await RunEvents.of(store, made.run_id)
+    assert [data["payload"]["cycle"] for data in log.of_type("message", type="CODE_FIX_REQUEST")][:2] == [
+        1,
+        2,
+    ]
     if made.status == "partial":  # a busy machine had no time left for the rest
         made = await go_on(store, made.run_id, team, MORE)
     assert made.status == "completed"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import podium
 from podium.engine.log import Store
-from podium.tools.workspace.retention import KEPT_DAYS, workspaces_of
+from podium.tools.workspace.lifecycle import KEPT_DAYS, workspaces_of
 from tests.workflows.build.team import Team, git, go_on, make, repository, scored
 from tests.workflows.build.test_cli import podium as shell
 
@@ -29,7 +29,7 @@ async def test_when_a_run_has_ended_only_its_repository_is_left(store: Store, tm
 
 async def test_a_run_that_can_go_on_finds_its_workspace_as_it_was(store: Store, tmp_path: Path) -> None:
     folder = repository(tmp_path / "project")
-    made = await make(store, Team(), folder, budget=podium.Budget(calls=10))
+    made = await make(store, Team(), folder, budget=podium.Budget(calls=7))
     assert (made.status, left(store, made.run_id)) == ("partial", ["git", "workspace.json"])
     ended = await go_on(store, made.run_id, Team(), podium.Budget(calls=100))
     assert ended.status == "completed"
@@ -54,7 +54,7 @@ async def test_what_is_over_and_was_not_used_for_long_goes_when_another_build_be
 ) -> None:
     folder = repository(tmp_path / "project")
     over = await make(store, Team(), folder)
-    partial = await make(store, Team(), folder, budget=podium.Budget(calls=10))
+    partial = await make(store, Team(), folder, budget=podium.Budget(calls=7))
     young = await make(store, Team(), folder)
     foreign = workspaces_of(store.url) / "of-another-store"
     foreign.mkdir()
@@ -72,7 +72,7 @@ async def test_what_is_over_and_was_not_used_for_long_goes_when_another_build_be
 
 async def test_a_run_whose_workspace_is_gone_says_so(store: Store, tmp_path: Path) -> None:
     folder = repository(tmp_path / "project")
-    made = await make(store, Team(), folder, budget=podium.Budget(calls=10))
+    made = await make(store, Team(), folder, budget=podium.Budget(calls=7))
     done = shell(tmp_path, "workspaces", "remove", made.run_id, "--yes", "--store", store.url)
     assert done.returncode == 0, done.stderr
     ended = await go_on(store, made.run_id, Team(), podium.Budget(calls=100))
@@ -85,27 +85,28 @@ async def test_the_command_lists_and_removes_what_is_over_and_asks_first(
 ) -> None:
     folder = repository(tmp_path / "project")
     over = await make(store, Team(), folder)
-    partial = await make(store, Team(), folder, budget=podium.Budget(calls=10))
+    partial = await make(store, Team(), folder, budget=podium.Budget(calls=7))
 
     def run(*words: str) -> tuple[int, str]:
         done = shell(tmp_path, "workspaces", *words, "--store", store.url)
         assert "Traceback" not in done.stderr
         return done.returncode, done.stdout + done.stderr
 
-    code, told = run("list")
+    code, output = run("list")
     assert code == 0
-    assert [line.split()[:2] for line in told.splitlines()[-2:]] == [
-        [over.run_id, "completed"], [partial.run_id, "partial"],
-    ]  # fmt: skip
-    assert run("remove") == (2, "Error: Removing workspaces needs a word of consent.\nHint: Add --yes.\n")
+    assert [line.split()[:2] for line in output.splitlines()[-2:]] == [
+        [over.run_id, "completed"],
+        [partial.run_id, "partial"],
+    ]
+    assert run("remove") == (2, "Error: Removing workspaces needs a confirmation.\nHint: Add --yes.\n")
     assert run("remove", "nobody", "--yes")[0] == 2
     assert run("remove", "--older-than", "1d", "--yes") == (0, "Nothing to remove.\n")
     listed = json.loads(run("list", "--json")[1])["workspaces"]
     assert {one["project"] for one in listed} == {str(folder)}
-    code, told = run("remove", "--yes", "--json")
-    assert (code, json.loads(told)["removed"]) == (0, [over.run_id])
+    code, output = run("remove", "--yes", "--json")
+    assert (code, json.loads(output)["removed"]) == (0, [over.run_id])
     assert run("remove", partial.run_id[:8], "--yes")[1].startswith("Removed 1 workspace, ")
-    assert run("list") == (0, "There is no workspace.\n")
+    assert run("list") == (0, "There are no workspaces.\n")
 
 
 async def test_the_workspace_of_a_run_that_waits_is_not_removed(store: Store, tmp_path: Path) -> None:

@@ -21,5 +21,5 @@ async def seen(store: Store, run: RunResult) -> tuple[Presentation, str]:
 
 
 async def artifact(store: Store, run: RunResult, name: str) -> str:
-    found = next(one for one in run.artifacts if one.name == name)
-    return (await store.get_blob(found.blob)).decode()
+    match = next(item for item in run.artifacts if item.name == name)
+    return (await store.get_blob(match.blob)).decode()

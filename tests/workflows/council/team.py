@@ -90,6 +90,6 @@ async def hold(store: Store, team: Team, topic: str = "the topic", **options: An
     )
 
 
-async def told(store: Store, run_id: str) -> list[tuple[str, dict[str, Any]]]:
+async def council_events(store: Store, run_id: str) -> list[tuple[str, dict[str, Any]]]:
     """The council's own events of a run, in order."""
-    return await scripted.told(store, run_id, "council")
+    return await scripted.events_of(store, run_id, "council")

@@ -24,12 +24,13 @@ def beside(first: str, second: str, **script: Any) -> Team:
     """What the judges say of the council's document, first and second, and the best draft."""
     return team(
         **{
-            "draft": drafts, "pick": {"why": "it is complete", "best": 2},
+            "draft": drafts,
+            "pick": {"why": "it is complete", "best": 2},
             "baseline/team-first/compare": judgement(first, "the first"),
             "baseline/draft-first/compare": judgement(second, "the second"),
             **script,
         }
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize(
@@ -45,53 +46,57 @@ def test_a_draft_is_asked_for_written_and_read() -> None:
 
 async def test_a_baseline_that_is_judged_better_is_said_and_kept_but_not_handed_over(store: Store) -> None:
     model = beside("B", "A")
-    found = await go(store, model, baseline=True)
-    told = found.output["baseline"]
-    assert set(told) == {"n", "preferred", "why", "tokens"}
-    assert (told["preferred"], 2 <= told["n"] <= 8, told["tokens"] > 0) == ("baseline", True, True)
-    assert told["why"][0] == "the first (A: the result, B: the baseline)"
-    assert len(model.asked_to("draft")) == told["n"] + 1
-    assert found.output["deliverable"] == DOCUMENT
-    assert found.status == "completed"
-    (warning,) = found.warnings
-    assert f"the best of {told['n']} direct drafts" in warning
+    result = await go(store, model, baseline=True)
+    baseline = result.output["baseline"]
+    assert set(baseline) == {"n", "preferred", "why", "tokens"}
+    assert (baseline["preferred"], 2 <= baseline["n"] <= 8, baseline["tokens"] > 0) == (
+        "baseline",
+        True,
+        True,
+    )
+    assert baseline["why"][0] == "the first (A: the result, B: the baseline)"
+    assert len(model.asked_to("draft")) == baseline["n"] + 1
+    assert result.output["deliverable"] == DOCUMENT
+    assert result.status == "completed"
+    (warning,) = result.warnings
+    assert f"the best of {baseline['n']} direct drafts" in warning
     assert "baseline.md" in warning
-    assert await artifact(store, found, "baseline.md") == "# Text of draft-2\n\nAlone.\n"
-    shown, page = await seen(store, found)
-    assert shown.summary() == f"4 ideas · 1 round · best of {told['n']} drafts: the baseline is better"
-    assert f"Baseline, the best of {told['n']} direct drafts: the baseline is better." in page
+    assert await artifact(store, result, "baseline.md") == "# Text of draft-2\n\nAlone.\n"
+    shown, page = await seen(store, result)
+    assert shown.summary() == f"4 ideas · 1 round · best of {baseline['n']} drafts: the baseline is better"
+    assert f"Baseline, the best of {baseline['n']} direct drafts: the baseline is better." in page
 
 
 async def test_the_council_may_win(store: Store) -> None:
-    found = await go(store, beside("A", "B"), baseline=True)
-    assert (found.output["baseline"]["preferred"], found.warnings) == ("result", [])
+    result = await go(store, beside("A", "B"), baseline=True)
+    assert (result.output["baseline"]["preferred"], result.warnings) == ("result", [])
     torn = await go(store, beside("A", "A"), baseline=True)
     assert torn.output["baseline"]["preferred"] == "equal"
 
 
 async def test_drafters_and_judges_see_neither_each_other_nor_the_council(store: Store) -> None:
     model = beside("A", "B")
-    found = await go(store, model, baseline=True)
+    result = await go(store, model, baseline=True)
     for call in model.asked_to("draft")[1:]:
         assert "Moss" not in call.prompt
         assert "Text of" not in call.prompt
     (pick,) = model.asked_to("pick")
-    number = found.output["baseline"]["n"]
+    number = result.output["baseline"]["n"]
     assert [pick.prompt.count(f"Text of draft-{nth}\n") for nth in range(1, number + 1)] == [1] * number
     assert "Moss" not in pick.prompt
 
 
 async def test_without_a_floor_there_is_still_a_baseline(store: Store) -> None:
     model = beside("A", "B")
-    found = await go(store, model, floor=False, editor=False, baseline=True)
-    assert found.output["baseline"]["preferred"] == "result"
+    result = await go(store, model, floor=False, editor=False, baseline=True)
+    assert result.output["baseline"]["preferred"] == "result"
     assert "floor/draft" not in model.paths
 
 
 async def test_a_baseline_that_the_budget_does_not_allow_is_left_out_and_says_so(store: Store) -> None:
-    found = await go(store, beside("A", "B"), baseline=True, budget=Budget(calls=12))
-    assert (found.status, found.output["baseline"]) == ("completed", None)
-    assert "No baseline was made: the budget does not allow it." in found.warnings
+    result = await go(store, beside("A", "B"), baseline=True, budget=Budget(calls=12))
+    assert (result.status, result.output["baseline"]) == ("completed", None)
+    assert "No baseline was made: the budget does not allow it." in result.warnings
     model = beside("A", "B")
     fewer = await go(store, model, baseline=True, budget=Budget(calls=15))
     assert (fewer.status, fewer.output["baseline"]["n"], len(model.calls)) == ("completed", 2, 15)
@@ -99,9 +104,9 @@ async def test_a_baseline_that_the_budget_does_not_allow_is_left_out_and_says_so
 
 async def test_a_draft_that_fails_leaves_the_others_and_a_failed_pick_leaves_none(store: Store) -> None:
     failing = beside("A", "B", **{"baseline/draft-1/draft": RuntimeError("no line")})
-    found = await go(store, failing, baseline=True)
-    assert found.status == "completed"
-    assert any("drafts of the baseline failed" in warning for warning in found.warnings)
+    result = await go(store, failing, baseline=True)
+    assert result.status == "completed"
+    assert any("drafts of the baseline failed" in warning for warning in result.warnings)
     unpicked = await go(store, beside("A", "B", pick=RuntimeError("no line")), baseline=True)
     assert (unpicked.status, unpicked.output["baseline"]) == ("completed", None)
     assert any("could not be picked" in warning for warning in unpicked.warnings)
@@ -109,8 +114,8 @@ async def test_a_draft_that_fails_leaves_the_others_and_a_failed_pick_leaves_non
 
 async def test_a_finished_baseline_replays_without_a_call(store: Store) -> None:
     model = beside("B", "A")
-    found = await go(store, model, baseline=True)
-    asked = len(model.calls)
-    again = await podium.replay(found.run_id, store=store)
-    assert again.output == found.output
-    assert len(model.calls) == asked
+    result = await go(store, model, baseline=True)
+    calls = len(model.calls)
+    again = await podium.replay(result.run_id, store=store)
+    assert again.output == result.output
+    assert len(model.calls) == calls

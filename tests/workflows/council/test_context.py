@@ -13,7 +13,7 @@ from podium.models.registry import context_window
 from podium.workflows.council.context import DEFAULT_WINDOW, build_context, condense, most_output, room_for
 from podium.workflows.council.discussion import Details, Discussion, Idea, Message, Risk, Settled, Spoken
 from podium.workflows.council.policy import revised
-from tests.workflows.council.team import Team, hold, idea, told
+from tests.workflows.council.team import Team, council_events, hold, idea
 
 
 def said(number: int, content: str, round_: int) -> Spoken:
@@ -34,9 +34,9 @@ def held(spoken: list[Spoken], topic: str = "T", ideas: list[Idea] = IDEAS) -> D
 
 
 def test_a_discussion_that_fits_is_given_whole_under_the_marks_of_its_rounds() -> None:
-    found = build_context(held([said(1, "One.", 0), said(2, "Two.", 1)]), 10_000, "Members: two")
-    assert found.condensed == ()
-    assert found.text == (
+    context = build_context(held([said(1, "One.", 0), said(2, "Two.", 1)]), 10_000, "Members: two")
+    assert context.condensed == ()
+    assert context.text == (
         "<council>\nMembers: two\n</council>\n\n"
         '<request from="the user">\nTopic: T\n</request>\n\n'
         '<discussion from="the members, oldest first">\nPrevious Discussion:\n--- Kickoff ---\n'
@@ -89,11 +89,11 @@ def test_the_oldest_round_is_condensed_first_and_the_place_says_so() -> None:
         for nth in (1, 2, 3)
     ]
     spoken = [said(nth, text, nth) for nth, text in enumerate(long, 1)]
-    found = build_context(held(spoken), 30_000)
-    assert found.condensed == ("M1",)
-    assert f"(condensed from {len(long[0]):,} characters): The first sentence, A." in found.text
-    assert long[1] in found.text
-    assert long[2] in found.text
+    context = build_context(held(spoken), 30_000)
+    assert context.condensed == ("M1",)
+    assert f"(condensed from {len(long[0]):,} characters): The first sentence, A." in context.text
+    assert long[1] in context.text
+    assert long[2] in context.text
     assert build_context(held(spoken), 16_000).condensed == ("M1", "M2")
 
 
@@ -114,22 +114,31 @@ def test_whatever_the_room_the_text_fits_and_names_every_idea(room: int) -> None
         said(nth, f"# Part {nth}\n\n" + "Wörter über Wörter. " * 2000, nth // 7) for nth in range(1, 22)
     ]
     ideas = [Idea(id=f"I{nth}", title=f"Idea {nth}", description="d" * 5000) for nth in range(1, 21)]
-    found = build_context(held(spoken, topic="topic " * 400, ideas=ideas), room)
-    assert len(found.text.encode()) <= room
+    context = build_context(held(spoken, topic="topic " * 400, ideas=ideas), room)
+    assert len(context.text.encode()) <= room
     if room > 2_000:
-        assert all(f"[{one.id}] {one.title}" in found.text for one in ideas)
+        assert all(f"[{one.id}] {one.title}" in context.text for one in ideas)
 
 
 def test_condensing_keeps_decisions_figures_and_questions() -> None:
     plain = [f"This sentence fills the place number {chr(97 + nth % 26)} with words." for nth in range(40)]
     text = (
-        "# Costs\n\nA beginning. " + " ".join(plain[:20]) + " We decided to drop the second shop. "
-        + " ".join(plain[20:]) + " The rent is 1,400 euros. Who signs the lease? R2 is met."
-    )  # fmt: skip
+        "# Costs\n\nA beginning. "
+        + " ".join(plain[:20])
+        + " We decided to drop the second shop. "
+        + " ".join(plain[20:])
+        + " The rent is 1,400 euros. Who signs the lease? R2 is met."
+    )
     short = condense(text, 220)
     assert len(short) <= 220
-    for kept in ("# Costs", "We decided to drop the second shop.", "1,400 euros.", "Who signs", "R2 is met."):
-        assert kept in short
+    for sentence in (
+        "# Costs",
+        "We decided to drop the second shop.",
+        "1,400 euros.",
+        "Who signs",
+        "R2 is met.",
+    ):
+        assert sentence in short
     assert short.index("second shop") < short.index("1,400"), "in their order"
     assert len(condense("x" * 10_000, 240)) <= 240
     assert condense("Short. Text.", 240) == "Short. Text."
@@ -143,17 +152,22 @@ def test_a_prompt_takes_at_most_80_percent_of_the_window() -> None:
 
 @pytest.mark.parametrize(
     ("name", "window"),
-    [("rehearsal", None), ("python:x.py:f", None), ("ollama:qwen3", None), ("openai:no-such-model", None),
-     ("nobody:x", None)],
-)  # fmt: skip
+    [
+        ("rehearsal", None),
+        ("python:x.py:f", None),
+        ("ollama:qwen3", None),
+        ("openai:no-such-model", None),
+        ("nobody:x", None),
+    ],
+)
 def test_the_window_of_an_unknown_model_is_not_known(name: str, window: int | None) -> None:
     assert context_window(name) == window
 
 
 def test_the_window_of_a_hosted_model_comes_from_the_tables() -> None:
-    found = context_window("openai:gpt-4o")
-    assert found is not None
-    assert found >= DEFAULT_WINDOW
+    window = context_window("openai:gpt-4o")
+    assert window is not None
+    assert window >= DEFAULT_WINDOW
 
 
 # ── in a run ──
@@ -184,18 +198,18 @@ async def test_three_rounds_of_40_000_token_contributions_stay_within_32k_and_na
         "ideate": long_ideas,
     }
     team = Team(script)
-    found = await hold(store, team, preset="full", context_window=window)
-    assert (found.status, len(team.calls)) == ("completed", 25)
+    result = await hold(store, team, preset="full", context_window=window)
+    assert (result.status, len(team.calls)) == ("completed", 25)
     for call in team.calls:
         tokens = -(-input_bytes(call) // 3) + call.max_tokens
         assert tokens <= window, f"{call.path}: {tokens}"
     for call in team.calls[10:]:
         assert "[I1] Plan round-1/ideate 0" in call.prompt, call.path
     assert "(condensed from " in team.calls[-1].prompt
-    first = next(m for m in found.output["messages"] if m["type"] == "researcher")
+    first = next(m for m in result.output["messages"] if m["type"] == "researcher")
     assert len(first["content"]) > 3 * TOKENS, "the original is in the log and in the result"
-    assert [one for one in found.warnings if "condensed to fit into 32,000 tokens" in one] != []
-    events = [data for name, data in await told(store, found.run_id) if name == "warning"]
+    assert [warning for warning in result.warnings if "condensed to fit into 32,000 tokens" in warning] != []
+    events = [data for name, data in await council_events(store, result.run_id) if name == "warning"]
     assert any("Condensed for the Ideation Specialist: M1" in data["message"] for data in events)
 
 
@@ -209,6 +223,6 @@ async def test_a_repaired_ask_stays_within_the_window_too(store: Store) -> None:
 
 async def test_a_wide_window_condenses_nothing(store: Store) -> None:
     team = Team({"kickoff": long_text})
-    found = await hold(store, team)
-    assert found.warnings == []
+    result = await hold(store, team)
+    assert result.warnings == []
     assert "condensed" not in team.calls[1].prompt

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from podium.workflows.council.contracts import (
     Critique,
@@ -55,38 +55,38 @@ def test_what_is_no_list_of_ideas_is_refused(given: Any) -> None:
 )
 def test_evaluations_in_other_words(given: dict[str, Any]) -> None:
     for whole in ({"evaluations": [given]}, [given], {"scores": [given]}):
-        (one,) = Evaluations.model_validate(whole).evaluations
-        assert one.idea == "I1"
-        assert [getattr(one, name) for name in CRITERIA] == [7.0] * 5
+        (evaluation,) = Evaluations.model_validate(whole).evaluations
+        assert evaluation.idea == "I1"
+        assert [getattr(evaluation, name) for name in CRITERIA] == [7.0] * 5
 
 
 @pytest.mark.parametrize("wrong", [11, -1, "seven", None, [7], float("nan")])
-def test_a_score_outside_of_0_to_10_is_refused_and_can_be_told_apart_later(wrong: Any) -> None:
-    given = [{"idea": "I1", **SCORES}, {"idea": "I2", **SCORES, "impact": wrong}]
+def test_a_score_outside_of_0_to_10_is_refused_and_can_be_reported_apart_later(wrong: Any) -> None:
+    entries = [{"idea": "I1", **SCORES}, {"idea": "I2", **SCORES, "impact": wrong}]
     with pytest.raises(ValidationError):
-        Evaluations.model_validate(given)
-    assert len(LooseEvaluations.model_validate(given).evaluations) == 2
+        Evaluations.model_validate(entries)
+    assert len(LooseEvaluations.model_validate(entries).evaluations) == 2
 
 
-@pytest.mark.parametrize("kind", [Research, Critique, Implementation])
-@pytest.mark.parametrize("given", ["My words.", {"text": "My words."}, {"content": "My words."}])
-def test_prose_is_the_text_of_a_contribution(kind: type[BaseModel], given: Any) -> None:
-    assert kind.model_validate(given).model_dump()["text"] == "My words."
+def test_prose_is_the_text_of_a_contribution() -> None:
+    for kind in [Research, Critique, Implementation]:
+        for given in ["My words.", {"text": "My words."}, {"content": "My words."}]:
+            assert kind.model_validate(given).model_dump()["text"] == "My words."
 
 
 def test_a_critique_in_other_words() -> None:
-    found = Critique.model_validate(
+    critique = Critique.model_validate(
         {
             "text": "x",
             "risks": ["it breaks", {"risk": "worse", "severity": "Critical"}],
             "open_questions": "Why?",
         }
     )
-    assert [(risk.risk, risk.severity) for risk in found.risks] == [
+    assert [(risk.risk, risk.severity) for risk in critique.risks] == [
         ("it breaks", "medium"),
         ("worse", "high"),
     ]
-    assert found.open_questions == ["Why?"]
+    assert critique.open_questions == ["Why?"]
 
 
 @pytest.mark.parametrize(
@@ -99,8 +99,8 @@ def test_a_critique_in_other_words() -> None:
     ],
 )
 def test_a_selection_in_other_words(given: Any, choice: str, reasoning: str) -> None:
-    found = Selection.model_validate(given)
-    assert (found.choice, found.reasoning) == (choice, reasoning)
+    selection = Selection.model_validate(given)
+    assert (selection.choice, selection.reasoning) == (choice, reasoning)
 
 
 def test_the_schemas_say_what_is_wanted() -> None:
@@ -123,12 +123,12 @@ def test_a_draft_may_refine_one_idea_or_several(given: Any, found: list[str]) ->
 
 def test_revisions_alone_are_an_answer_and_never_taken_for_new_ideas() -> None:
     note = {"idea_id": "I1", "description": "new", "given_up": ["this", "that"]}
-    found = MoreIdeas.model_validate({"revisions": [note]})
-    assert (found.ideas, found.revisions[0].idea, found.revisions[0].given_up) == ([], "I1", "this; that")
+    answer = MoreIdeas.model_validate({"revisions": [note]})
+    assert (answer.ideas, answer.revisions[0].idea, answer.revisions[0].given_up) == ([], "I1", "this; that")
     assert Rebuttal.model_validate("My words.").revisions == []
 
 
 @pytest.mark.parametrize("given", ["R2", {"point": "R2"}, {"id": "R2", "how": "paid"}])
 def test_a_settled_point_in_other_words(given: Any) -> None:
-    (one,) = Critique.model_validate({"text": "x", "settled": [given]}).settled
-    assert one.point == "R2"
+    (note,) = Critique.model_validate({"text": "x", "settled": [given]}).settled
+    assert note.point == "R2"

@@ -20,7 +20,7 @@ from podium.workflows.council.report import CouncilPresentation
 from podium.workflows.delivery.contracts import Draft
 from tests.workflows import scripted
 from tests.workflows.council.pages import artifact, seen
-from tests.workflows.council.team import Team, hold, ideas, recommendation, scores, selection, told
+from tests.workflows.council.team import Team, council_events, hold, ideas, recommendation, scores, selection
 
 DRAFT: dict[str, Any] = {
     "points": ["what to plant", "what it costs"],
@@ -43,12 +43,15 @@ def team(**script: Any) -> Team:
     written = {**selection("I2"), "recommendation": recommendation("I2", DOCUMENT)}
     return Team(
         {
-            "floor/draft": DRAFT, "ideate": ideas("Moss", "Gravel", "A pond"),
-            "validate": scores(I1=7, I2=9, I3=6, I4=5), "select": written,
-            "delivery/team-first/compare": judgement("A"), "delivery/draft-first/compare": judgement("B"),
+            "floor/draft": DRAFT,
+            "ideate": ideas("Moss", "Gravel", "A pond"),
+            "validate": scores(I1=7, I2=9, I3=6, I4=5),
+            "select": written,
+            "delivery/team-first/compare": judgement("A"),
+            "delivery/draft-first/compare": judgement("B"),
             **script,
         }
-    )  # fmt: skip
+    )
 
 
 async def go(store: Store, model: Team, **options: Any) -> RunResult:
@@ -60,22 +63,34 @@ async def go(store: Store, model: Team, **options: Any) -> RunResult:
 
 async def test_the_draft_is_an_idea_that_is_scored_like_the_others(store: Store) -> None:
     model = team()
-    found = await go(store, model)
-    assert (found.status, found.warnings) == ("completed", [])
+    result = await go(store, model)
+    assert (result.status, result.warnings) == ("completed", [])
     assert model.tasks == [
-        "draft", "kickoff", "ideate", "synthesize", "validate", "select", "edit_result", "compare", "compare",
+        "draft",
+        "kickoff",
+        "ideate",
+        "synthesize",
+        "validate",
+        "select",
+        "edit_result",
+        "compare",
+        "compare",
         "visualize",
-    ]  # fmt: skip
-    first = found.output["ideas"][0]
+    ]
+    first = result.output["ideas"][0]
     assert (first["id"], first["title"], first["origin"], first["round"], first["score"]) == (
-        "I1", "Plant ferns", "draft", 0, 7.0
-    )  # fmt: skip
+        "I1",
+        "Plant ferns",
+        "draft",
+        0,
+        7.0,
+    )
     assert first["description"] == "Ferns under the oak, 18 at 5 euros: 90 euros. Steps: Dig holes."
-    assert [one["origin"] for one in found.output["ideas"][1:]] == ["", "", ""]
+    assert [idea["origin"] for idea in result.output["ideas"][1:]] == ["", "", ""]
     assert "Current Ideas:\n1. [I1] Plant ferns - Ferns under the oak" in model.asked_to("validate")[0].prompt
 
 
-async def test_ideation_is_told_not_to_repeat_the_draft(store: Store) -> None:
+async def test_ideation_is_reported_not_to_repeat_the_draft(store: Store) -> None:
     model = team()
     await go(store, model, rounds=2)
     first, second = (call.prompt for call in model.asked_to("ideate"))
@@ -99,38 +114,38 @@ async def test_the_leader_has_the_points_at_first_and_the_whole_draft_at_last(st
 async def test_a_draft_is_criticised_and_can_be_revised(store: Store) -> None:
     revised = {"idea": "I1", "description": "Ferns, 12 of them.", "given_up": "six ferns"}
     model = team(rebut={"text": "Granted.", "revisions": [revised]})
-    found = await go(store, model, preset="extended", rounds=1)
+    result = await go(store, model, preset="extended", rounds=1)
     assert "[I1] Plant ferns" in model.asked_to("critique")[0].prompt
-    first = found.output["ideas"][0]
+    first = result.output["ideas"][0]
     assert (first["version"], first["origin"], first["description"]) == (2, "draft", "Ferns, 12 of them.")
-    shown, _ = await seen(store, found)
+    shown, _ = await seen(store, result)
     assert isinstance(shown, CouncilPresentation)
-    assert shown.council.discussion.ideas[0].origin == "draft"
+    assert shown.fold.discussion.ideas[0].origin == "draft"
 
 
 async def test_the_draft_does_not_count_for_the_minimum_of_ideas(store: Store) -> None:
     model = team(ideate=ideas("Moss", "Gravel"), validate=scores(I1=7, I2=9, I3=6))
-    found = await go(store, model, min_ideas=3)
+    result = await go(store, model, min_ideas=3)
     assert len(model.asked_to("ideate")) == 2
     assert "Bring 1 new idea that differs from those above" in model.asked_to("ideate")[1].prompt
-    assert len(found.output["ideas"]) == 5
+    assert len(result.output["ideas"]) == 5
     few = await go(store, team(**{"round-1/ideate": ideas("Moss"), "ideate": {"ideas": []}}), min_ideas=3)
     assert "Only 1 of at least 3 ideas came up; 2 are missing (--min-ideas)." in few.warnings
 
 
 async def test_a_draft_idea_that_wins_without_a_document_is_the_draft_itself(store: Store) -> None:
     model = team(validate=scores(I1=9, I2=7, I3=6, I4=5), select=RuntimeError("no line"))
-    found = await go(store, model)
-    assert found.output["final_idea"]["id"] == "I1"
-    assert found.output["deliverable"] == DRAFT["document"]
-    assert found.output["comparison"] == {"preferred": "equal", "why": ["Both texts are the same."]}
+    result = await go(store, model)
+    assert result.output["final_idea"]["id"] == "I1"
+    assert result.output["deliverable"] == DRAFT["document"]
+    assert result.output["comparison"] == {"preferred": "equal", "why": ["Both texts are the same."]}
 
 
 async def test_a_team_without_ideas_hands_over_the_draft_as_partial(store: Store) -> None:
     model = team(ideate={"ideas": []}, validate=scores(I1=7), select=selection("I1"))
-    found = await go(store, model)
-    assert (found.status, found.stop_reason) == ("partial", "no ideas")
-    assert found.output["deliverable"] == DRAFT["document"]
+    result = await go(store, model)
+    assert (result.status, result.stop_reason) == ("partial", "no ideas")
+    assert result.output["deliverable"] == DRAFT["document"]
 
 
 @pytest.mark.parametrize(
@@ -140,6 +155,7 @@ async def test_a_team_without_ideas_hands_over_the_draft_as_partial(store: Store
         ("## **Plant** ferns:\n\n### Why\n\nThey like it.", "Plant ferns", "Why: They like it."),
         ("Just plant ferns.\n\nThey like it.", "Direct draft", "Just plant ferns. They like it."),
         ("# A garden in the shade\n\nPlant ferns.", "Direct draft", "Plant ferns."),
+        ("# A garden\n\nPlant ferns.", "A garden", "Plant ferns."),
         ("# Plant ferns", "Plant ferns", "what to plant; what it costs."),
         (
             "# Ferns\n\nPlant:\n\n- *one* fern.\n- two\n\n| a | 5 |\n|---|---|",
@@ -151,6 +167,12 @@ async def test_a_team_without_ideas_hands_over_the_draft_as_partial(store: Store
 def test_title_and_description_of_the_drafts_idea(document: str, title: str, description: str) -> None:
     idea = draft_idea(Draft(points=DRAFT["points"], document=document), "A garden in the shade?")
     assert (idea.title, idea.description) == (title, description)
+
+
+def test_a_heading_that_is_the_beginning_of_a_long_request_is_no_title() -> None:
+    request = "Plan a garden in the shade of an oak for a family with two small children and 500 euros. " * 3
+    idea = draft_idea(Draft(points=["x"], document=f"# {request[:200]}\n\nPlant ferns."), request)
+    assert (idea.title, idea.description) == ("Direct draft", "Plant ferns.")
 
 
 def test_a_very_long_draft_is_cut_at_the_end_of_a_sentence() -> None:
@@ -166,16 +188,16 @@ def test_a_very_long_draft_is_cut_at_the_end_of_a_sentence() -> None:
 async def test_what_the_editor_changes_is_the_result_everywhere(store: Store) -> None:
     change = {"find": "costs 40 euros", "replace": "costs 40 euros, 8 pieces at 5"}
     model = team(**{"delivery/edit_result": checked(changes=[change])})
-    found = await go(store, model)
+    result = await go(store, model)
     edited = DOCUMENT.replace(change["find"], change["replace"])
-    assert found.output["deliverable"] == edited
-    assert await artifact(store, found, "recommendation.md") == f"# A garden in the shade\n\n{edited}\n"
-    assert "8 pieces at 5" in (await artifact(store, found, "report.html")).split("The record")[0]
+    assert result.output["deliverable"] == edited
+    assert await artifact(store, result, "recommendation.md") == f"# A garden in the shade\n\n{edited}\n"
+    assert "8 pieces at 5" in (await artifact(store, result, "report.html")).split("The record")[0]
     assert "8 pieces at 5" in model.asked_to("visualize")[0].prompt
-    shown, page = await seen(store, found)
+    shown, page = await seen(store, result)
     assert shown.deliverable(None) == edited, "from the log alone"
     assert "8 pieces at 5" in page.split("The record")[0]
-    assert "8 pieces at 5" in await markdown(store, found)
+    assert "8 pieces at 5" in await markdown(store, result)
 
 
 async def markdown(store: Store, run: RunResult) -> str:
@@ -198,10 +220,14 @@ async def test_the_editor_sees_the_material_without_ids_and_scores(store: Store)
     await go(store, model, preset="extended", rounds=1, min_ideas=3)
     prompt = model.asked_to("edit_result")[0].prompt
     for text in (
-        "Moss: Moss in two sentences.", "For it: good", "“Moss” dries out. What helps: water it.",
-        "Moss likes shade (A book; not checked)", "“Moss” leads, “Gravel” falls behind.",
-        '<material title="The alternatives">\nPlant ferns: Ferns under the oak', DRAFT["document"],
-    ):  # fmt: skip
+        "Moss: Moss in two sentences.",
+        "For it: good",
+        "“Moss” dries out. What helps: water it.",
+        "Moss likes shade (A book; not checked)",
+        "“Moss” leads, “Gravel” falls behind.",
+        '<material title="The alternatives">\nPlant ferns: Ferns under the oak',
+        DRAFT["document"],
+    ):
         assert text in prompt, text
     assert "[I" not in prompt
     assert "9.00" not in prompt
@@ -209,15 +235,15 @@ async def test_the_editor_sees_the_material_without_ids_and_scores(store: Store)
 
 async def test_a_part_that_stays_unanswered_makes_the_run_partial(store: Store) -> None:
     model = team(**{"delivery/edit_result": checked("No price is named.")})
-    found = await go(store, model)
-    assert (found.status, found.stop_reason) == ("partial", "not met")
-    assert found.output["status"] == "partial"
-    assert found.output["warnings"] == found.warnings == ["Missing: No price is named."]
-    own = await artifact(store, found, "report.html")
+    result = await go(store, model)
+    assert (result.status, result.stop_reason) == ("partial", "not met")
+    assert result.output["status"] == "partial"
+    assert result.output["warnings"] == result.warnings == ["Missing: No price is named."]
+    own = await artifact(store, result, "report.html")
     assert "<li>Missing: No price is named.</li>" in own
-    assert "## Missing\n\n- No price is named." in await markdown(store, found)
+    assert "## Missing\n\n- No price is named." in await markdown(store, result)
     assert "Parts of the request that are not answered:\n\n- No price is named." in await markdown(
-        store, found
+        store, result
     )
 
 
@@ -230,16 +256,16 @@ async def test_a_draft_that_is_judged_better_is_handed_over_with_a_warning(store
             "delivery/team-first/compare": judgement("B", "B names the price."),
             "delivery/draft-first/compare": judgement("A", "A names the price."),
         }
-    )  # fmt: skip
-    found = await go(store, model, min_score=9.5)
-    assert found.status == "completed"
-    assert found.output["deliverable"] == DRAFT["document"], "and no caveat about an idea that it is not"
-    assert found.output["comparison"]["preferred"] == "draft"
-    assert any("The direct draft was judged better" in warning for warning in found.warnings)
-    assert any("The direct draft was judged better" in warning for warning in found.output["warnings"])
-    assert await artifact(store, found, "recommendation.md") == DRAFT["document"] + "\n"
-    assert await artifact(store, found, "team-version.md") == DOCUMENT + "\n"
-    shown, page = await seen(store, found)
+    )
+    result = await go(store, model, min_score=9.5)
+    assert result.status == "completed"
+    assert result.output["deliverable"] == DRAFT["document"], "and no caveat about an idea that it is not"
+    assert result.output["comparison"]["preferred"] == "draft"
+    assert any("The direct draft was judged better" in warning for warning in result.warnings)
+    assert any("The direct draft was judged better" in warning for warning in result.output["warnings"])
+    assert await artifact(store, result, "recommendation.md") == DRAFT["document"] + "\n"
+    assert await artifact(store, result, "team-version.md") == DOCUMENT + "\n"
+    shown, page = await seen(store, result)
     assert shown.deliverable(None) == DRAFT["document"]
     assert shown.summary() == "4 ideas · 1 round · the direct draft was better"
     assert "Blind comparison: the direct draft is better." in page
@@ -247,17 +273,17 @@ async def test_a_draft_that_is_judged_better_is_handed_over_with_a_warning(store
 
 
 async def test_the_report_says_how_the_comparison_ended(store: Store) -> None:
-    found = await go(store, team())
-    assert found.output["comparison"]["preferred"] == "team"
-    text = await markdown(store, found)
+    result = await go(store, team())
+    assert result.output["comparison"]["preferred"] == "team"
+    text = await markdown(store, result)
     assert "## Compared with a direct answer" in text
     assert "Blind comparison: the team's text is better than the direct draft." in text
     assert "- it says more (A: the team's text, B: the direct draft)" in text
 
 
-async def test_the_log_tells_the_document_once(store: Store) -> None:
-    found = await go(store, team())
-    rows = [data for name, data in await told(store, found.run_id) if name == "delivered"]
+async def test_the_log_shows_the_document_once(store: Store) -> None:
+    result = await go(store, team())
+    rows = [data for name, data in await council_events(store, result.run_id) if name == "delivered"]
     assert [row["result"]["document"] for row in rows] == [DOCUMENT + "\n"]
 
 
@@ -266,11 +292,11 @@ async def test_the_log_tells_the_document_once(store: Store) -> None:
 
 async def test_without_floor_and_editor_it_is_the_council_alone(store: Store) -> None:
     model = team(validate=scores(I1=9, I2=7, I3=6), select=selection("I1"))
-    found = await hold(store, model)
+    result = await hold(store, model)
     assert model.tasks == ["kickoff", "ideate", "synthesize", "validate", "select", "visualize"]
-    assert {idea["origin"] for idea in found.output["ideas"]} == {""}
-    assert (found.output["comparison"], found.output["baseline"]) == (None, None)
-    assert "delivered" not in [name for name, _ in await told(store, found.run_id)]
+    assert {idea["origin"] for idea in result.output["ideas"]} == {""}
+    assert (result.output["comparison"], result.output["baseline"]) == (None, None)
+    assert "delivered" not in [name for name, _ in await council_events(store, result.run_id)]
     prompts = " ".join(call.prompt for call in model.calls)
     assert "one expert" not in prompts
     edited = team(validate=scores(I1=9, I2=7, I3=6), select=selection("I1"))
@@ -280,10 +306,10 @@ async def test_without_floor_and_editor_it_is_the_council_alone(store: Store) ->
 
 async def test_a_small_budget_has_no_draft_and_says_so(store: Store) -> None:
     model = team(validate=scores(I1=9, I2=7, I3=6), select=selection("I1"))
-    found = await go(store, model, budget=Budget(calls=7))
+    result = await go(store, model, budget=Budget(calls=7))
     assert "draft" not in model.tasks
-    assert found.status == "completed"
-    ((name, data), *_) = await scripted.told(store, found.run_id, "floor")
+    assert result.status == "completed"
+    ((name, data), *_) = await scripted.events_of(store, result.run_id, "floor")
     assert (name, data["reason"]) == ("skipped", "it would take too much of this budget")
 
 
@@ -294,16 +320,16 @@ async def test_a_council_that_ran_out_pays_nothing_twice_when_it_goes_on(store: 
     assert (stopped.status, stopped.stop_reason) == ("partial", "budget")
     asked = own_paths(model)
     handle = await podium.resume(stopped.run_id, model=model, store=store, budget=Budget(calls=60))
-    found = await handle.result()
-    assert found.status == "completed"
-    assert found.output["deliverable"] == DOCUMENT.replace("40", "45")
+    result = await handle.result()
+    assert result.status == "completed"
+    assert result.output["deliverable"] == DOCUMENT.replace("40", "45")
     assert asked
     paths = own_paths(model)
     assert len(paths) == len(set(paths)), "nothing is asked twice"
-    shown, _ = await seen(store, found)
-    assert shown.deliverable(None) == found.output["deliverable"]
+    shown, _ = await seen(store, result)
+    assert shown.deliverable(None) == result.output["deliverable"]
     before = len(model.calls)
-    assert (await podium.replay(found.run_id, store=store)).output == found.output
+    assert (await podium.replay(result.run_id, store=store)).output == result.output
     assert len(model.calls) == before
 
 
@@ -315,38 +341,38 @@ def own_paths(model: Team) -> Sequence[str]:
 @pytest.mark.parametrize("calls", range(8, 20))
 async def test_every_budget_ends_with_something_to_read(store: Store, calls: int) -> None:
     model = team()
-    found = await go(store, model, preset="extended", budget=Budget(calls=calls))
+    result = await go(store, model, preset="extended", budget=Budget(calls=calls))
     assert len(model.calls) <= calls
-    assert found.status in ("partial", "completed")
-    assert found.output["deliverable"]
-    shown, _ = await seen(store, found)
-    assert shown.deliverable(None) == found.output["deliverable"]
+    assert result.status in ("partial", "completed")
+    assert result.output["deliverable"]
+    shown, _ = await seen(store, result)
+    assert shown.deliverable(None) == result.output["deliverable"]
 
 
 async def test_an_editor_who_uses_up_the_budget_leaves_the_result_as_it_is(store: Store) -> None:
     model = team(**{"delivery/edit_result": "It is fine."})
-    found = await go(store, model, roles="leader,ideation,moderator", budget=Budget(calls=8))
+    result = await go(store, model, roles="leader,ideation,moderator", budget=Budget(calls=8))
     assert len(model.asked_to("edit_result")) == 2
-    assert (found.status, found.stop_reason) == ("partial", "budget")
-    assert (found.output["status"], found.output["deliverable"]) == ("completed", DOCUMENT)
-    assert any("The editor did not check the result" in warning for warning in found.warnings)
-    assert (await podium.replay(found.run_id, store=store)).output == found.output
+    assert (result.status, result.stop_reason) == ("partial", "budget")
+    assert (result.output["status"], result.output["deliverable"]) == ("completed", DOCUMENT)
+    assert any("The editor did not check the result" in warning for warning in result.warnings)
+    assert (await podium.replay(result.run_id, store=store)).output == result.output
 
 
 async def test_an_early_end_hands_over_the_draft_before_an_unfinished_idea(store: Store) -> None:
     """Nothing was scored and the leader chose nothing: the first idea is the draft's, and it is whole."""
     model = team(ideate=RuntimeError("no line"))
-    found = await go(store, model, preset="extended", budget=Budget(calls=8))
-    assert found.status == "partial"
-    assert found.output["deliverable"].startswith(DRAFT["document"])
+    result = await go(store, model, preset="extended", budget=Budget(calls=8))
+    assert result.status == "partial"
+    assert result.output["deliverable"].startswith(DRAFT["document"])
 
 
 async def test_the_fold_holds_what_the_run_returned(store: Store) -> None:
-    found = await go(store, team(), baseline=True)
-    shown, _ = await seen(store, found)
+    result = await go(store, team(), baseline=True)
+    shown, _ = await seen(store, result)
     assert isinstance(shown, CouncilPresentation)
-    held = shown.council.discussion
-    assert answer_of(held) == found.output["deliverable"]
-    assert held.baseline == found.output["baseline"]
-    assert held.delivered is not None
-    assert held.delivered.preferred == "team"
+    discussion = shown.fold.discussion
+    assert answer_of(discussion) == result.output["deliverable"]
+    assert discussion.baseline == result.output["baseline"]
+    assert discussion.delivered is not None
+    assert discussion.delivered.preferred == "team"

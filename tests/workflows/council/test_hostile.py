@@ -39,24 +39,24 @@ async def test_no_hostile_text_is_markup_in_the_report_or_the_page(store: Store)
         await artifact(store, run, "report.html"),
         await artifact(store, run, "ui-creator.html"),
     ):
-        found = Markup()
-        found.feed(html.split("</head>")[1])
-        assert found.tags <= ALLOWED, found.tags - ALLOWED
-        assert [name for name, _ in found.attributes if name.startswith("on")] == []
+        markup = Markup()
+        markup.feed(html.split("</head>")[1])
+        assert markup.tags <= ALLOWED, markup.tags - ALLOWED
+        assert [name for name, _ in markup.attributes if name.startswith("on")] == []
         assert [
-            value for name, value in found.attributes if name in ("src", "action", "srcdoc", "poster")
+            value for name, value in markup.attributes if name in ("src", "action", "srcdoc", "poster")
         ] == []
-        addresses = [value for name, value in found.attributes if name in ("href", "xlink:href")]
+        addresses = [value for name, value in markup.attributes if name in ("href", "xlink:href")]
         assert [one for one in addresses if not one.startswith(("http://", "https://"))] == []
-        styles = [value for name, value in found.attributes if name == "style"]
+        styles = [value for name, value in markup.attributes if name == "style"]
         assert [one for one in styles if "url" in one or "position" in one] == []
         assert "default-src 'none'" in html.split("</head>")[0]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
-@pytest.mark.parametrize("size", ["1280,1000", "390,844"])
 async def test_a_browser_runs_no_script_and_asks_nobody(
-    store: Store, tmp_path: Path, beacon: tuple[str, list[str]], size: str
+    store: Store, tmp_path: Path, beacon: tuple[str, list[str]]
 ) -> None:
     address, called = beacon
     run = await hold(store, hostile_team(address), preset="full", rounds=1, min_ideas=3)
@@ -68,7 +68,7 @@ async def test_a_browser_runs_no_script_and_asks_nobody(
     }
     for name, html in pages.items():
         (tmp_path / name).write_text(html)
-        dom = browse(tmp_path / name, size)
+        dom = browse(tmp_path / name)
         assert "data-ran=" not in dom, name
         assert called == [], name
         assert len(dom) > 5_000, "the page was read"
@@ -77,12 +77,12 @@ async def test_a_browser_runs_no_script_and_asks_nobody(
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
-async def test_the_browser_would_tell(tmp_path: Path, beacon: tuple[str, list[str]]) -> None:
+async def test_the_browser_would_show(tmp_path: Path, beacon: tuple[str, list[str]]) -> None:
     """The same look at a page that does run a script and does fetch."""
     address, called = beacon
     page = tmp_path / "bad.html"
     page.write_text(f"<p>x</p><script>{RAN}</script><img src='{address}/img.png'>")
-    assert "data-ran=" in browse(page, "390,844")
+    assert "data-ran=" in browse(page)
     assert called == ["/img.png"]
 
 
@@ -91,9 +91,12 @@ async def test_the_browser_would_tell(tmp_path: Path, beacon: tuple[str, list[st
 
 @pytest.mark.parametrize(
     "reply",
-    ["<h1>Hello</h1>", "```html\n<h1>Hello</h1>\n```", "<!doctype html><html><head><title>T</title></head>"
-     "<body class=x><h1>Hello</h1></body></html>"],
-)  # fmt: skip
+    [
+        "<h1>Hello</h1>",
+        "```html\n<h1>Hello</h1>\n```",
+        "<!doctype html><html><head><title>T</title></head><body class=x><h1>Hello</h1></body></html>",
+    ],
+)
 def test_the_page_is_found_in_a_reply(reply: str) -> None:
     page = made_safe(reply, "topic")
     assert "<h1>Hello</h1>" in page

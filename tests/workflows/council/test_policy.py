@@ -118,18 +118,31 @@ def test_all_ideas_so_far_count_for_the_minimum() -> None:
 
 def test_at_most_twenty_ideas_of_one_ask_are_taken() -> None:
     drafts = [{"title": f"Number {nth}", "description": "x"} for nth in range(200)]
-    taken, dropped = add_ideas([], drafts, 1)
-    assert (len(taken), dropped) == (20, 180)
-    assert [idea.id for idea in taken[:3]] == ["I1", "I2", "I3"]
+    added, dropped = add_ideas([], drafts, 1)
+    assert (len(added), dropped) == (20, 180)
+    assert [idea.id for idea in added[:3]] == ["I1", "I2", "I3"]
 
 
 @pytest.mark.parametrize(
     ("given", "found"),
-    [("I2", "I2"), ("i2", "I2"), ("Title 2", "I2"), ("“title 2”", "I2"), ("2", "I2"), ("#2", "I2"),
-     ("idea 2", "I2"), ("I2: Title 2", "I2"), ("[I2] Title 2", "I2"), ("I22", None), (2, "I2"),
-      ("I9", None), ("Title", None), ("", None),
-     (None, None)],
-)  # fmt: skip
+    [
+        ("I2", "I2"),
+        ("i2", "I2"),
+        ("Title 2", "I2"),
+        ("“title 2”", "I2"),
+        ("2", "I2"),
+        ("#2", "I2"),
+        ("idea 2", "I2"),
+        ("I2: Title 2", "I2"),
+        ("[I2] Title 2", "I2"),
+        ("I22", None),
+        (2, "I2"),
+        ("I9", None),
+        ("Title", None),
+        ("", None),
+        (None, None),
+    ],
+)
 def test_an_idea_may_be_named_by_id_number_or_title(given: object, found: str | None) -> None:
     assert resolve(given, made(None, None, None)) == found
 
@@ -151,9 +164,18 @@ def test_a_refinement_is_a_new_idea_that_names_what_it_refines() -> None:
 
 @pytest.mark.parametrize(
     ("given", "found"),
-    [(["I1", "I3"], ["I1", "I3"]), ("I2", ["I2"]), ("I1, I3", ["I1", "I3"]), ("I1 and I2", ["I1", "I2"]),
-     (["Title 3", "I9"], ["I3"]), (None, []), ([], []), ("I2: Title 2", ["I2"]), (["I1", "I1"], ["I1"])],
-)  # fmt: skip
+    [
+        (["I1", "I3"], ["I1", "I3"]),
+        ("I2", ["I2"]),
+        ("I1, I3", ["I1", "I3"]),
+        ("I1 and I2", ["I1", "I2"]),
+        (["Title 3", "I9"], ["I3"]),
+        (None, []),
+        ([], []),
+        ("I2: Title 2", ["I2"]),
+        (["I1", "I1"], ["I1"]),
+    ],
+)
 def test_an_idea_may_refine_several_others(given: object, found: list[str]) -> None:
     known = made(None, None, None)
     more, _ = add_ideas(known, [{"title": "New", "refines": given}], 2)
@@ -167,7 +189,9 @@ def test_a_revision_replaces_the_text_and_keeps_the_history() -> None:
     assert (second.title, second.description, second.version) == ("Bikes", "50 bikes for 20,000", 2)
     assert unknown == ["I7"]
     (third,), _ = revise_ideas([second], [{"idea": "I1", "title": "Cargo bikes"}], 2)
-    assert [(one.version, one.title, one.description, one.round) for one in third.history] == [
+    assert [
+        (version.version, version.title, version.description, version.round) for version in third.history
+    ] == [
         (1, "Bikes", "500 bikes for 200,000", 1),
         (2, "Bikes", "50 bikes for 20,000", 1),
         (3, "Cargo bikes", "50 bikes for 20,000", 2),
@@ -208,17 +232,33 @@ def test_a_score_is_the_mean_of_the_five_criteria_with_two_decimals() -> None:
 
 @pytest.mark.parametrize(
     ("given", "taken"),
-    [(0, 0), (10, 10), ("7", 7), (7.25, 7.25), (11, None), (-1, None), ("seven", None), (True, None),
-     (float("nan"), None), (None, None), ([7], None)],
-)  # fmt: skip
+    [
+        (0, 0),
+        (10, 10),
+        ("7", 7),
+        (7.25, 7.25),
+        (11, None),
+        (-1, None),
+        ("seven", None),
+        (True, None),
+        (float("nan"), None),
+        (None, None),
+        ([7], None),
+    ],
+)
 def test_a_score_is_a_number_from_0_to_10(given: object, taken: float | None) -> None:
     assert valid_score(given) == taken
 
 
 def test_what_is_invalid_stays_unscored_and_the_rest_is_taken() -> None:
     known = made(None, None, None, None)
-    given = [evaluation("I1", 7), evaluation("Title 2", 8), evaluation("I3", 11), evaluation("nobody", 5)]
-    assert [(idea.id, idea.score, idea.validated) for idea in score_ideas(known, given)] == [
+    evaluations = [
+        evaluation("I1", 7),
+        evaluation("Title 2", 8),
+        evaluation("I3", 11),
+        evaluation("nobody", 5),
+    ]
+    assert [(idea.id, idea.score, idea.validated) for idea in score_ideas(known, evaluations)] == [
         ("I1", 7.0, True),
         ("I2", 8.0, True),
     ]

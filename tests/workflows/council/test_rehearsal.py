@@ -22,9 +22,9 @@ async def test_a_topic_becomes_distinct_ideas_about_it_with_differing_scores(
     store: Store, topic: str
 ) -> None:
     options = {**BARE, "preset": "full"}
-    found = await podium.run("council", topic, model="rehearsal", store=store, options=options)
-    assert (found.status, found.rehearsal, found.usage.calls) == ("completed", True, 25)
-    ideas = found.output["ideas"]
+    result = await podium.run("council", topic, model="rehearsal", store=store, options=options)
+    assert (result.status, result.rehearsal, result.usage.calls) == ("completed", True, 25)
+    ideas = result.output["ideas"]
     titles = [one["title"] for one in ideas]
     assert len(set(titles)) == len(titles) >= 9
     words = {word.lower() for word in topic.strip("?").split() if len(word) > 2}
@@ -32,31 +32,33 @@ async def test_a_topic_becomes_distinct_ideas_about_it_with_differing_scores(
     assert len({one["score"] for one in ideas}) >= len(ideas) // 2
     assert all(LABEL in one["description"] for one in ideas)
     assert any(one["refines"] for one in ideas)
-    final = found.output["final_idea"]
+    final = result.output["final_idea"]
     assert final["score"] == max(one["score"] for one in ideas)
 
 
 async def test_the_critique_refers_to_the_ideas(store: Store) -> None:
-    found = await podium.run(
+    result = await podium.run(
         "council", TOPICS[0], model="rehearsal", store=store, options={**BARE, "preset": "extended"}
     )
-    critique = next(m["content"] for m in found.output["messages"] if m["type"] == "critic")
-    first_round = [one for one in found.output["ideas"] if one["round"] == 1]
+    critique = next(m["content"] for m in result.output["messages"] if m["type"] == "critic")
+    first_round = [one for one in result.output["ideas"] if one["round"] == 1]
     assert all(f"{one['id']} ({one['title']})" in critique for one in first_round)
 
 
 @pytest.mark.parametrize(("preset", "calls"), [("standard", 10), ("extended", 20), ("full", 29)])
 async def test_a_rehearsal_needs_no_repair(store: Store, preset: str, calls: int) -> None:
-    found = await podium.run("council", TOPICS[1], model="rehearsal", store=store, options={"preset": preset})
-    assert found.usage.calls == calls
-    assert [one for one in found.warnings if "threshold" not in one] == []
+    result = await podium.run(
+        "council", TOPICS[1], model="rehearsal", store=store, options={"preset": preset}
+    )
+    assert result.usage.calls == calls
+    assert [warning for warning in result.warnings if "threshold" not in warning] == []
 
 
 async def test_different_topics_are_answered_differently(store: Store) -> None:
     winners: set[str] = set()
     for topic in TOPICS:
-        found = await podium.run("council", topic, model="rehearsal", store=store)
-        winners.add(found.output["final_idea"]["title"])
+        result = await podium.run("council", topic, model="rehearsal", store=store)
+        winners.add(result.output["final_idea"]["title"])
     assert len(winners) == len(TOPICS)
 
 
@@ -66,31 +68,31 @@ async def test_a_rehearsal_with_a_folder_uses_it(
     folder = tmp_path_factory.mktemp("notes")
     (folder / "prices.txt").write_text("tea 3")
     options = {"preset": "extended", "files": str(folder)}
-    found = await podium.run("council", TOPICS[1], model="rehearsal", store=store, options=options)
-    brief = next(m["content"] for m in found.output["messages"] if m["type"] == "researcher")
+    result = await podium.run("council", TOPICS[1], model="rehearsal", store=store, options=options)
+    brief = next(m["content"] for m in result.output["messages"] if m["type"] == "researcher")
     assert "Looked up with: list_files" in brief
     assert "prices.txt was there to be read. (prices.txt)" in brief
 
 
 async def test_a_very_large_minimum_is_met_as_far_as_one_ask_goes(store: Store) -> None:
     options = {**BARE, "min_ideas": 50}
-    found = await podium.run("council", TOPICS[1], model="rehearsal", store=store, options=options)
-    assert len(found.output["ideas"]) == 40
-    assert found.status == "completed"
+    result = await podium.run("council", TOPICS[1], model="rehearsal", store=store, options=options)
+    assert len(result.output["ideas"]) == 40
+    assert result.status == "completed"
 
 
 async def test_a_rehearsal_shows_revisions_settled_points_and_a_document(store: Store) -> None:
-    found = await podium.run(
+    result = await podium.run(
         "council", TOPICS[0], model="rehearsal", store=store, options={"preset": "extended"}
     )
-    draft = found.output["ideas"][0]
+    draft = result.output["ideas"][0]
     assert (draft["title"], draft["origin"], draft["round"]) == ("Direct draft", "draft", 0)
-    first = next(one for one in found.output["ideas"] if one["version"] > 1)
+    first = next(idea for idea in result.output["ideas"] if idea["version"] > 1)
     assert (first["version"], first["history"][1]["given_up"]) == (2, "the start everywhere at once")
-    assert found.output["open_points"]
-    assert found.output["settled_points"]
-    assert "### What it takes" in found.output["deliverable"]
-    assert found.output["recommendation"]["idea"] == found.output["final_idea"]["id"]
-    kickoff = found.output["messages"][0]["content"]
+    assert result.output["open_points"]
+    assert result.output["settled_points"]
+    assert "### What it takes" in result.output["deliverable"]
+    assert result.output["recommendation"]["idea"] == result.output["final_idea"]["id"]
+    kickoff = result.output["messages"][0]["content"]
     assert "- Critic: " in kickoff
     assert "Moderator" not in kickoff, "it needs no focus"

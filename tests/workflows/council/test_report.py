@@ -49,15 +49,23 @@ SCRIPT = {
 }
 
 
-async def test_the_report_tells_everything_that_it_has_to(store: Store) -> None:
+async def test_the_report_shows_everything_that_it_has_to(store: Store) -> None:
     run = await hold(store, Team(SCRIPT), "How to get about", preset="full", rounds=1, min_ideas=3)
     _, page = await seen(store, run)
     text = re.sub(r"<style>.*?</style>", "", page, flags=re.DOTALL)
     for heading in (
-        "The record: how it was decided", "Runners-up", "Next steps", "Open questions and risks", "All ideas",
+        "The record: how it was decided",
+        "Runners-up",
+        "Next steps",
+        "Open questions and risks",
+        "All ideas",
         "Comparison",
-        "Concept map", "Evidence", "The journey", "What it cost", "How it came about",
-    ):  # fmt: skip
+        "Concept map",
+        "Evidence",
+        "The journey",
+        "What it cost",
+        "How it came about",
+    ):
         assert f">{heading}</h2>" in text, heading
     assert text.index("Wider lanes") < text.index("The record: how it was decided"), "the answer comes first"
     assert "It improves I1, <em>Bike lanes</em>." in text.split("The record: how it was decided")[1]
@@ -75,7 +83,7 @@ async def test_the_report_tells_everything_that_it_has_to(store: Store) -> None:
     assert re.search(r"""(?:src|href)=["'](?!https://e\.org/x)""", page) is None
 
 
-async def test_the_report_of_the_run_itself_tells_the_same_and_what_it_cost(store: Store) -> None:
+async def test_the_report_of_the_run_itself_shows_the_same_and_what_it_cost(store: Store) -> None:
     run = await hold(store, Team(SCRIPT), preset="full", rounds=1, min_ideas=3)
     own = await artifact(store, run, "report.html")
     _, page = await seen(store, run)
@@ -91,18 +99,18 @@ async def test_the_report_of_the_run_itself_tells_the_same_and_what_it_cost(stor
     assert "11 calls" in own
 
 
-async def test_what_the_log_tells_is_what_the_run_returned(store: Store) -> None:
+async def test_what_the_log_shows_is_what_the_run_returned(store: Store) -> None:
     run = await hold(store, Team(SCRIPT), preset="full", rounds=1, passes=1, min_ideas=3)
     shown, _ = await seen(store, run)
     assert isinstance(shown, CouncilPresentation)
-    held = shown.council.discussion
-    rows = ranking(held)
+    discussion = shown.fold.discussion
+    rows = ranking(discussion)
     assert {row["id"]: row["score"] for row in rows} == {
         one["id"]: one["score"] for one in run.output["ideas"]
     }
-    assert [one.id for one in held.messages] == [m["id"] for m in run.output["messages"]]
-    assert held.final_idea is not None
-    assert held.final_idea.id == run.output["final_idea"]["id"]
+    assert [one.id for one in discussion.messages] == [m["id"] for m in run.output["messages"]]
+    assert discussion.final_idea is not None
+    assert discussion.final_idea.id == run.output["final_idea"]["id"]
 
 
 async def test_a_council_that_ran_out_of_budget_is_shown_as_it_stands(store: Store) -> None:
@@ -125,11 +133,11 @@ async def test_the_report_of_a_council_that_went_on_is_that_of_one_that_never_st
     run = await handle.result()
     shown, _ = await seen(store, run)
     assert isinstance(shown, CouncilPresentation)
-    held = shown.council.discussion
+    discussion = shown.fold.discussion
     assert run.status == "completed"
-    assert plain(held.ideas) == run.output["ideas"]
-    assert plain(held.messages) == run.output["messages"]
-    assert plain(held.final_idea) == run.output["final_idea"]
+    assert plain(discussion.ideas) == run.output["ideas"]
+    assert plain(discussion.messages) == run.output["messages"]
+    assert plain(discussion.final_idea) == run.output["final_idea"]
 
 
 async def test_the_report_of_a_council_that_ran_out_again_and_again_is_what_it_returned(store: Store) -> None:
@@ -142,9 +150,9 @@ async def test_the_report_of_a_council_that_ran_out_again_and_again_is_what_it_r
         assert run.status == "partial"
         shown, _ = await seen(store, run)
         assert isinstance(shown, CouncilPresentation)
-        held = shown.council.discussion
-        assert plain(held.ideas) == run.output["ideas"], calls
-        assert plain(held.final_idea) == run.output["final_idea"], calls
+        discussion = shown.fold.discussion
+        assert plain(discussion.ideas) == run.output["ideas"], calls
+        assert plain(discussion.final_idea) == run.output["final_idea"], calls
         assert shown.deliverable(run.output) == run.output["deliverable"], calls
 
 
@@ -156,7 +164,7 @@ async def test_the_runs_own_report_says_what_is_missing(store: Store) -> None:
     assert run.status == "partial"
 
 
-async def test_markdown_and_json_tell_it_too(store: Store) -> None:
+async def test_markdown_and_json_show_it_too(store: Store) -> None:
     run = await hold(store, Team(SCRIPT), preset="full", rounds=1, min_ideas=3)
     shown = presentation_of("council")
     events = [row.to_event(run.run_id) for row in await store.read(run.run_id)]
@@ -167,10 +175,17 @@ async def test_markdown_and_json_tell_it_too(store: Store) -> None:
     assert "| 1 | I3 | Wider lanes (refines I1) | streets | 1 | 8 | 8 | 8 | 8 | 8 | 8.00 |" in text
     assert "## Next steps\n\n1. Measure the road (I3, Wider lanes), a day" in text
     assert "- **high** (I1, Bike lanes): Shops complain. What helps: talk to them." in text
-    assert [one.name for one in sections] == [
-        "recommended", "runners_up", "next_steps", "doubts", "ideas", "comparison", "concept_map", "evidence",
+    assert [section.name for section in sections] == [
+        "recommended",
+        "runners_up",
+        "next_steps",
+        "doubts",
+        "ideas",
+        "comparison",
+        "concept_map",
+        "evidence",
         "journey",
-    ]  # fmt: skip
+    ]
 
 
 async def test_ideas_without_scores_are_shown_without_charts(store: Store) -> None:
@@ -197,8 +212,8 @@ def test_a_table_is_sorted_by_every_column_without_a_script() -> None:
         for nth, (title, score) in enumerate((("b", 5.0), ("a", 9.0), ("c", 7.0)), 1)
     ]
     made[0].criteria = {**dict.fromkeys(CRITERIA, 5.0), "impact": 10.0}
-    held = Discussion(topic="x", ideas=made)
-    by = {order["by"]: [row["id"] for row in order["rows"]] for order in orders(ranking(held))}
+    discussion = Discussion(topic="x", ideas=made)
+    by = {order["by"]: [row["id"] for row in order["rows"]] for order in orders(ranking(discussion))}
     assert by["score"] == ["I2", "I3", "I1"]
     assert by["impact"] == ["I1", "I2", "I3"]
     assert by["title"] == ["I2", "I1", "I3"]
@@ -246,8 +261,8 @@ def test_the_comparison_says_how_many_ideas_it_leaves_out() -> None:
         Idea(id=f"I{nth}", title=f"t{nth}", description="", criteria=dict.fromkeys(CRITERIA, 8.0), score=8.1)
         for nth in range(1, 9)
     ]
-    found = comparison(ranking(Discussion(topic="x", ideas=made)))
-    assert found is not None
-    assert (len(found["ideas"]), found["of"], found["left_out"]) == (6, 8, 2)
-    assert "The best 6 of 8 scored ideas." in markdown.comparison(found)
-    assert [cell["text"] for cell in found["lines"][-1]["cells"]] == ["8.10"] * 6
+    table = comparison(ranking(Discussion(topic="x", ideas=made)))
+    assert table is not None
+    assert (len(table["ideas"]), table["of"], table["left_out"]) == (6, 8, 2)
+    assert "The best 6 of 8 scored ideas." in markdown.comparison(table)
+    assert [cell["text"] for cell in table["lines"][-1]["cells"]] == ["8.10"] * 6

@@ -15,13 +15,13 @@ from podium.report.data import facts_of
 from podium.report.markdown import to_markdown
 from podium.workflows import presentation_of
 from podium.workflows.council import events
-from podium.workflows.council.discussion import plain
-from podium.workflows.council.points import points_of
+from podium.workflows.council.discussion import plain, points_of
 from podium.workflows.council.report import CouncilPresentation
-from podium.workflows.council.view import CouncilState, line_of
+from podium.workflows.council.view import CouncilState
 from tests.workflows.council.pages import artifact, seen
 from tests.workflows.council.team import (
     Team,
+    council_events,
     hold,
     idea,
     ideas,
@@ -30,7 +30,6 @@ from tests.workflows.council.team import (
     revision,
     scores,
     selection,
-    told,
 )
 
 OLD, NEW = "A second shop for 80,000 euros.", "A market stall for 6,000 euros."
@@ -51,14 +50,17 @@ def won_by_the_first(call: podium.Call) -> dict[str, Any]:
 
 async def test_a_rebuttal_changes_the_idea_and_the_winner_is_shown_as_it_is_now(store: Store) -> None:
     team = Team({"ideate": FIRST, "rebut": REVISED, "validate": WON})
-    found = await hold(store, team, preset="extended", rounds=1)
-    final = found.output["final_idea"]
+    result = await hold(store, team, preset="extended", rounds=1)
+    final = result.output["final_idea"]
     assert (final["id"], final["description"], final["version"]) == ("I1", NEW, 2)
-    assert [(one["version"], one["description"]) for one in final["history"]] == [(1, OLD), (2, NEW)]
+    assert [(version["version"], version["description"]) for version in final["history"]] == [
+        (1, OLD),
+        (2, NEW),
+    ]
     assert final["history"][1]["given_up"] == "the second shop"
-    assert found.output["deliverable"].count("6,000") == 1
-    assert "80,000" not in found.output["deliverable"]
-    (event,) = [data for name, data in await told(store, found.run_id) if name == "idea_revised"]
+    assert result.output["deliverable"].count("6,000") == 1
+    assert "80,000" not in result.output["deliverable"]
+    (event,) = [data for name, data in await council_events(store, result.run_id) if name == "idea_revised"]
     assert (event["id"], event["version"], event["description"], event["round"]) == ("I1", 2, NEW, 1)
 
 
@@ -73,15 +75,20 @@ async def test_later_speakers_read_only_the_current_version(store: Store) -> Non
 
 async def test_a_later_round_may_revise_without_new_ideas(store: Store) -> None:
     later = {"ideas": [], "revisions": [revision("I2", "Boxes for 12 offices.", title="Office boxes")]}
-    found = await hold(store, Team({"ideate": [FIRST, later]}), rounds=2)
-    assert [one["title"] for one in found.output["ideas"]] == ["Growth", "Office boxes", "Courses", "Cakes"]
-    assert not any("said nothing" in warning for warning in found.warnings)
+    result = await hold(store, Team({"ideate": [FIRST, later]}), rounds=2)
+    assert [idea["title"] for idea in result.output["ideas"]] == [
+        "Growth",
+        "Office boxes",
+        "Courses",
+        "Cakes",
+    ]
+    assert not any("said nothing" in warning for warning in result.warnings)
 
 
 async def test_a_revision_of_an_idea_that_does_not_exist_is_a_warning(store: Store) -> None:
     bad = {"text": "x", "revisions": [revision("I77", "nothing")]}
-    found = await hold(store, Team({"ideate": FIRST, "rebut": bad}), preset="extended", rounds=1)
-    assert "The Ideation Specialist revised ideas that do not exist: I77." in found.warnings
+    result = await hold(store, Team({"ideate": FIRST, "rebut": bad}), preset="extended", rounds=1)
+    assert "The Ideation Specialist revised ideas that do not exist: I77." in result.warnings
 
 
 async def test_report_and_terminal_show_the_current_version_and_keep_the_history(store: Store) -> None:
@@ -89,7 +96,7 @@ async def test_report_and_terminal_show_the_current_version_and_keep_the_history
     run = await hold(store, team, preset="extended", rounds=1)
     shown, page = await seen(store, run)
     assert isinstance(shown, CouncilPresentation)
-    assert plain(shown.council.discussion.ideas) == run.output["ideas"]
+    assert plain(shown.fold.discussion.ideas) == run.output["ideas"]
     answer, record = page.split('class="answer"')[1].split("The record: how it was decided")
     assert NEW in answer
     assert OLD not in answer
@@ -98,7 +105,7 @@ async def test_report_and_terminal_show_the_current_version_and_keep_the_history
     lines = [
         line.what
         for row in await store.read(run.run_id)
-        if (line := line_of(row.to_event(run.run_id), shown.council)) is not None
+        if (line := shown.own_line(row.to_event(run.run_id))) is not None
     ]
     assert "I1 Growth, version 2: 80,000 is more than there is" in lines
     assert "Ideation Specialist to Critic: Granted: the shop is too dear. (1 revised)" in lines
@@ -113,11 +120,14 @@ async def test_a_council_that_goes_on_after_its_budget_keeps_its_revisions(store
     run = await handle.result()
     shown, _ = await seen(store, run)
     assert isinstance(shown, CouncilPresentation)
-    held = shown.council.discussion
+    discussion = shown.fold.discussion
     assert run.status == "completed"
     assert run.output["ideas"][0]["version"] == 2
-    assert plain(held.ideas) == run.output["ideas"]
-    assert plain([one for one in points_of(held.spoken) if not one.settled]) == run.output["open_points"]
+    assert plain(discussion.ideas) == run.output["ideas"]
+    assert (
+        plain([point for point in points_of(discussion.spoken) if not point.settled])
+        == run.output["open_points"]
+    )
     assert shown.deliverable(run.output) == run.output["deliverable"]
 
 
@@ -131,8 +141,8 @@ def test_logs_of_earlier_releases_are_still_read(logged: Any, found: list[str]) 
 
 async def test_an_idea_may_join_several(store: Store) -> None:
     joined = {"ideas": [idea("Stall with boxes", refines=["I1", "I2"]), idea("Old way", refines="I3")]}
-    found = await hold(store, Team({"ideate": [FIRST, joined]}), rounds=2)
-    assert [one["refines"] for one in found.output["ideas"][4:]] == [["I1", "I2"], ["I3"]]
+    result = await hold(store, Team({"ideate": [FIRST, joined]}), rounds=2)
+    assert [one["refines"] for one in result.output["ideas"][4:]] == [["I1", "I2"], ["I3"]]
 
 
 # ── open points ──
@@ -151,8 +161,10 @@ REPLY = {"text": "Better.", "settled": [{"point": "R1", "how": "a stall has no r
 async def test_settled_points_are_no_longer_listed(store: Store) -> None:
     team = Team({"ideate": FIRST, "critique": [RISKS, REPLY], "rebut": REVISED, "validate": WON})
     run = await hold(store, team, preset="extended", rounds=1)
-    assert [(one["id"], one["text"]) for one in run.output["open_points"]] == [("R2", "Staff is missing")]
-    assert [(one["id"], one["how"]) for one in run.output["settled_points"]] == [
+    assert [(point["id"], point["text"]) for point in run.output["open_points"]] == [
+        ("R2", "Staff is missing")
+    ]
+    assert [(point["id"], point["how"]) for point in run.output["settled_points"]] == [
         ("R1", "a stall has no rent"),
         ("Q1", ""),
     ]
@@ -175,21 +187,24 @@ async def test_a_point_that_is_raised_again_keeps_its_id_and_is_open_again(store
     run = await hold(store, team, preset="extended", rounds=2)
     first = run.output["open_points"][0]
     assert (first["id"], first["text"], first["severity"], first["idea"]) == (
-        "R1", "The rent doubles", "low", "I1",
-    )  # fmt: skip
-    assert [one["id"] for one in run.output["settled_points"]] == ["Q1"]
+        "R1",
+        "The rent doubles",
+        "low",
+        "I1",
+    )
+    assert [point["id"] for point in run.output["settled_points"]] == ["Q1"]
 
 
 async def test_the_same_risk_in_the_same_words_is_one_point(store: Store) -> None:
     run = await hold(store, Team({"ideate": FIRST, "critique": RISKS}), preset="extended")
-    assert [one["id"] for one in run.output["open_points"]] == ["R1", "R2", "Q1"]
+    assert [point["id"] for point in run.output["open_points"]] == ["R1", "R2", "Q1"]
 
 
 async def test_a_researcher_may_answer_an_open_question(store: Store) -> None:
     facts = [{"text": "Facts."}, {"text": "More.", "settled": [{"point": "Q1", "how": "the landlord"}]}]
     team = Team({"ideate": FIRST, "critique": [RISKS, {"text": "Well."}], "research": facts})
     run = await hold(store, team, preset="extended")
-    assert [one["id"] for one in run.output["settled_points"]] == ["Q1"]
+    assert [point["id"] for point in run.output["settled_points"]] == ["Q1"]
 
 
 async def test_settling_what_nobody_raised_is_a_warning(store: Store) -> None:
@@ -242,11 +257,11 @@ async def test_a_recommendation_of_another_idea_than_the_winner_is_sent_back(sto
     ("script", "said"),
     [
         ({"validate": WON}, "the highest score wins, and that is I1, “Growth”"),
-        ({"validate": scores(I1=9, I2=9, I3=5, I4=5)}, "I1, I2 have it alike"),
+        ({"validate": scores(I1=9, I2=9, I3=5, I4=5)}, "I1, I2 share it"),
         ({"validate": RuntimeError("gone")}, "there are no scores, so the idea in `choice` wins"),
     ],
 )
-async def test_the_leader_is_told_how_the_decision_is_made(
+async def test_the_leader_is_reported_how_the_decision_is_made(
     store: Store, script: dict[str, Any], said: str
 ) -> None:
     team = Team({"ideate": FIRST, **script})
@@ -260,10 +275,10 @@ async def test_a_winner_that_nobody_chose_is_partial(store: Store) -> None:
     run = await hold(store, team)
     assert (run.status, run.stop_reason, run.output["status"]) == ("partial", "no decision", "partial")
     assert (run.output["final_idea"]["id"], run.output["chosen"]) == ("I1", False)
-    assert "Nobody chose an idea: I1 is named because it came first." in run.warnings
+    assert "No idea was scored or chosen: I1 is named because it came first." in run.warnings
     _, page = await seen(store, run)
     assert "Missing: a decision: no idea was scored, and the leader chose none" in page
-    assert "Nobody chose this idea" in run.output["deliverable"]
+    assert "This idea was neither scored nor selected" in run.output["deliverable"]
     one_voice = Team({"ideate": FIRST, "validate": RuntimeError("gone"), "select": selection("I2")})
     assert (await hold(store, one_voice)).status == "completed"
 

@@ -14,22 +14,29 @@ from tests.workflows.council.team import Team, evaluation, hold, ideas, scores, 
 
 
 async def test_an_ideas_score_is_the_mean_of_its_criteria(store: Store) -> None:
-    given = dict(zip(CRITERIA, (8, 7, 9, 6.5, 7.3), strict=True))
-    team = Team({"ideate": ideas("a", "b", "c"), "validate": scores(I1=given, I2=5, I3=4)})
-    found = await hold(store, team)
-    final = found.output["final_idea"]
-    assert (final["id"], final["score"], final["criteria"], final["validated"]) == ("I1", 7.56, given, True)
+    criteria = dict(zip(CRITERIA, (8, 7, 9, 6.5, 7.3), strict=True))
+    team = Team({"ideate": ideas("a", "b", "c"), "validate": scores(I1=criteria, I2=5, I3=4)})
+    result = await hold(store, team)
+    final = result.output["final_idea"]
+    assert (final["id"], final["score"], final["criteria"], final["validated"]) == (
+        "I1",
+        7.56,
+        criteria,
+        True,
+    )
     assert (final["pros"], final["cons"], final["feedback"]) == (["good"], ["bad"], "work on it")
 
 
 async def test_ideas_may_be_scored_by_title_and_scores_may_be_nested(store: Store) -> None:
     nested = {"idea_id": "b", "criteria": dict.fromkeys(CRITERIA, 9), "feedback": "x"}
     team = Team(
-        {"ideate": ideas("a", "b", "c"),
-         "validate": {"evaluations": [evaluation("A", 5), nested, evaluation("I3", 4)]}}
-    )  # fmt: skip
-    found = await hold(store, team)
-    assert [one["score"] for one in found.output["ideas"]] == [5, 9, 4]
+        {
+            "ideate": ideas("a", "b", "c"),
+            "validate": {"evaluations": [evaluation("A", 5), nested, evaluation("I3", 4)]},
+        }
+    )
+    result = await hold(store, team)
+    assert [idea["score"] for idea in result.output["ideas"]] == [5, 9, 4]
     assert len(team.asked_to("validate")) == 1
 
 
@@ -37,10 +44,10 @@ async def test_ideas_may_be_scored_by_title_and_scores_may_be_nested(store: Stor
 async def test_an_impossible_score_goes_through_repair(store: Store, wrong: Any) -> None:
     good = scores(I1=6, I2=7, I3=5)
     team = Team({"ideate": ideas("a", "b", "c"), "validate": [scores(I1=6, I2=wrong, I3=5), good]})
-    found = await hold(store, team)
-    assert [one["score"] for one in found.output["ideas"]] == [6, 7, 5]
+    result = await hold(store, team)
+    assert [idea["score"] for idea in result.output["ideas"]] == [6, 7, 5]
     assert len(team.asked_to("validate")) == 2
-    assert found.output["warnings"] == []
+    assert result.output["warnings"] == []
 
 
 @pytest.mark.parametrize("wrong", [11, -1, "seven"])
@@ -48,25 +55,25 @@ async def test_what_stays_invalid_is_unscored_and_ranks_below_all_others(store: 
     team = Team(
         {"ideate": ideas("a", "b", "c"), "validate": scores(I1=wrong, I2=2, I3=1), "select": selection("I1")}
     )
-    found = await hold(store, team)
-    assert [(one["score"], one["validated"]) for one in found.output["ideas"]] == [
+    result = await hold(store, team)
+    assert [(idea["score"], idea["validated"]) for idea in result.output["ideas"]] == [
         (None, False),
         (2, True),
         (1, True),
     ]
-    assert (found.output["final_idea"]["id"], found.output["leader_choice"]) == ("I2", "I1")
+    assert (result.output["final_idea"]["id"], result.output["leader_choice"]) == ("I2", "I1")
     assert len(team.asked_to("validate")) == 3, "two repairs"
-    assert any("Without valid scores" in warning and "I1" in warning for warning in found.output["warnings"])
+    assert any("Without valid scores" in warning and "I1" in warning for warning in result.output["warnings"])
 
 
 async def test_unknown_and_missing_ideas_in_an_evaluation_are_sent_back(store: Store) -> None:
     team = Team(
         {"ideate": ideas("a", "b", "c"), "validate": [scores(I1=6, I2=7, I9=9), scores(I1=6, I2=7, I3=8)]}
     )
-    found = await hold(store, team)
+    result = await hold(store, team)
     assert "there is no idea I9" in team.asked_to("validate")[1].prompt
     assert "missing: I3" in team.asked_to("validate")[1].prompt
-    assert found.output["final_idea"]["id"] == "I3"
+    assert result.output["final_idea"]["id"] == "I3"
 
 
 # ── the winner ──
@@ -74,12 +81,15 @@ async def test_unknown_and_missing_ideas_in_an_evaluation_are_sent_back(store: S
 
 async def test_a_leader_who_insists_on_a_lower_scored_idea_is_quoted_but_not_followed(store: Store) -> None:
     team = Team(
-        {"ideate": ideas("a", "b", "c"), "validate": scores(I1=9, I2=7, I3=6),
-         "select": selection("I3", "It is I3 that I love.")}
-    )  # fmt: skip
-    found = await hold(store, team)
-    assert (found.output["final_idea"]["id"], found.output["leader_choice"]) == ("I1", "I3")
-    assert any("It is I3 that I love." in m["content"] for m in found.output["messages"])
+        {
+            "ideate": ideas("a", "b", "c"),
+            "validate": scores(I1=9, I2=7, I3=6),
+            "select": selection("I3", "It is I3 that I love."),
+        }
+    )
+    result = await hold(store, team)
+    assert (result.output["final_idea"]["id"], result.output["leader_choice"]) == ("I1", "I3")
+    assert any("It is I3 that I love." in m["content"] for m in result.output["messages"])
 
 
 @pytest.mark.parametrize(("choice", "winner"), [("I3", "I3"), ("I1", "I2")])
@@ -92,9 +102,9 @@ async def test_a_tie_is_decided_by_the_leader_among_the_tied(store: Store, choic
 
 async def test_no_moderator_means_no_scores_and_the_leaders_choice(store: Store) -> None:
     team = Team({"ideate": ideas("a", "b", "c"), "select": selection("c")})
-    found = await hold(store, team, roles="leader,ideation,ui")
-    assert (found.output["scored"], found.output["below_threshold"]) == (False, False)
-    assert (found.output["final_idea"]["id"], found.output["leader_choice"]) == ("I3", "I3")
+    result = await hold(store, team, roles="leader,ideation,ui")
+    assert (result.output["scored"], result.output["below_threshold"]) == (False, False)
+    assert (result.output["final_idea"]["id"], result.output["leader_choice"]) == ("I3", "I3")
     assert "validate" not in team.tasks
 
 
@@ -103,14 +113,14 @@ async def test_all_ideas_below_the_threshold_still_name_a_winner(
     store: Store, given: dict[str, Any], below: bool
 ) -> None:
     team = Team({"ideate": ideas("a", "b", "c"), "validate": scores(I1=4, I2=5, I3=3)})
-    found = await hold(store, team, **given)
-    assert (found.status, found.output["final_idea"]["id"]) == ("completed", "I2")
-    assert found.output["below_threshold"] is below
-    assert any("below the threshold of 6" in warning for warning in found.warnings) is below
+    result = await hold(store, team, **given)
+    assert (result.status, result.output["final_idea"]["id"]) == ("completed", "I2")
+    assert result.output["below_threshold"] is below
+    assert any("below the threshold of 6" in warning for warning in result.warnings) is below
 
 
 async def test_a_choice_that_no_idea_has_is_sent_back(store: Store) -> None:
     team = Team({"ideate": ideas("a", "b", "c"), "select": [selection("the blue one"), selection("b")]})
-    found = await hold(store, team)
-    assert found.output["leader_choice"] == "I2"
+    result = await hold(store, team)
+    assert result.output["leader_choice"] == "I2"
     assert "there is no idea 'the blue one'" in team.asked_to("select")[1].prompt

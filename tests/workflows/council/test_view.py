@@ -31,34 +31,38 @@ async def watch(store: Store, run: RunResult) -> Seen:
     return seen
 
 
-async def test_lines_tell_rounds_speakers_ideas_scores_and_the_winner(store: Store) -> None:
+async def test_lines_show_rounds_speakers_ideas_scores_and_the_winner(store: Store) -> None:
     team = Team(
         {"ideate": ideas("a", "b", "c"), "validate": scores(I1=5, I2=9, I3=7), "select": selection("I1")}
     )
     run = await hold(store, team, preset="extended", rounds=1, min_ideas=3)
-    told = [line.what for line, _ in await watch(store, run) if line.mark != "✓"]
-    assert told == [
+    lines = [line.what for line, _ in await watch(store, run) if line.mark != "✓"]
+    assert lines == [
         "Kickoff: 6 members, 1 round",
         "Team Leader: Team Leader on kickoff.",
         "Round 1 of 1",
-        "Researcher: What is known. Evidence: - A fact (no source; not checked) (1 evidence card)",
+        "Researcher: What is known. Evidence: · A fact (no source; not checked) (1 evidence card)",
         "Ideation Specialist: 3 new ideas",
-        "I1 a", "I2 b", "I3 c",
+        "I1 a",
+        "I2 b",
+        "I3 c",
         "Critic: What could go wrong.",
         "Ideation Specialist to Critic: Ideation Specialist on rebut.",
         "Critic to Ideation Specialist: What could go wrong.",
         "Team Leader: Team Leader on synthesize.",
         "Validation and selection",
-        "I1 a", "I2 b", "I3 c",
+        "I1 a",
+        "I2 b",
+        "I3 c",
         "Moderator: scores",
         "Team Leader: because it is the best",
         "Winner: I2 b; the leader preferred I1",
         "Visualization",
         "UI Creator: a page of its own",
-    ]  # fmt: skip
+    ]
 
 
-async def test_a_warning_is_told_once(store: Store) -> None:
+async def test_a_warning_is_reported_once(store: Store) -> None:
     run = await hold(store, Team({"critique": RuntimeError("no line")}), preset="extended", rounds=1)
     lines = [line for line, _ in await watch(store, run) if "no line" in line.what]
     assert [(line.weight, line.mark) for line in lines] == [("warning", "!")]

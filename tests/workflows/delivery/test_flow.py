@@ -7,7 +7,7 @@ from typing import Any
 import podium
 from podium.engine.log import Store
 from podium.engine.result import RunResult
-from tests.workflows.scripted import Told, told
+from tests.workflows.scripted import RunEvents, events_of
 from tests.workflows.tree.team import Team, aggregate, band, document, execute, leaf, plan, step
 
 DRAFT: dict[str, Any] = {
@@ -157,7 +157,7 @@ async def test_a_small_budget_has_no_floor_and_says_so(store: Store) -> None:
     model = team()
     found = await go(store, model, budget=podium.Budget(calls=7))
     assert model.tasks == ["plan", "execute", "edit_result"]
-    skipped = Told(await told(store, found.run_id, "floor")).of_type("skipped")
+    skipped = RunEvents(await events_of(store, found.run_id, "floor")).of_type("skipped")
     assert [data["reason"] for data in skipped] == ["it would take too much of this budget"]
     assert found.status == "completed"
 
@@ -193,9 +193,9 @@ async def test_a_resume_pays_for_no_call_of_the_floor_twice(store: Store) -> Non
     assert (await podium.replay(stopped.run_id, store=store)).output == result.output
 
 
-async def test_the_log_tells_draft_editor_and_comparison(store: Store) -> None:
+async def test_the_log_shows_draft_editor_and_comparison(store: Store) -> None:
     found = await go(store, team())
-    rows = Told(await told(store, found.run_id, "floor"))
+    rows = RunEvents(await events_of(store, found.run_id, "floor"))
     assert [name for name, _ in rows.rows] == ["drafted", "edited", "compared"]
     assert rows.rows[0][1]["points"] == DRAFT["points"]
     assert rows.rows[2][1]["preferred"] == "team"

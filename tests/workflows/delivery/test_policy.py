@@ -79,7 +79,7 @@ def test_changes_are_made_where_they_were_quoted_even_if_one_writes_what_another
         (edit(document="   "), "document is empty"),
     ],
 )
-def test_changes_that_cannot_be_made_are_told_the_editor(made: Edit, said: str) -> None:
+def test_changes_that_cannot_be_made_are_reported_the_editor(made: Edit, said: str) -> None:
     assert said in problem(made)
 
 

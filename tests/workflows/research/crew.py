@@ -56,12 +56,12 @@ class Shelves:
         self._fail(worker)
         return SearchAnswer([hit(worker, nth) for nth in range(1, self.counts.get(worker, 0) + 1)])
 
-    async def read(self, found: Found, at: str) -> Retrieved:
-        self.asked.append(("read", found.url))
+    async def read(self, hit: Found, at: str) -> Retrieved:
+        self.asked.append(("read", hit.url))
         self._fail("web_scraper")
-        text = f"{found.snippet} The whole text of {found.title} goes on from here."
+        text = f"{hit.snippet} The whole text of {hit.title} goes on from here."
         return Retrieved(
-            found.url, found.title, text, found.kind, found.published, found.authors, at,
+            hit.url, hit.title, text, hit.kind, hit.published, hit.authors, at,
             hashlib.sha256(text.encode()).hexdigest(), "text/html",
         )  # fmt: skip
 
@@ -179,10 +179,10 @@ def article_of(prompt: str, sources: list[tuple[str, str]]) -> str:
     """An article of the wanted length that says of every source what stands in it."""
     asked = re.search(r"^About (\d+) words", prompt, re.MULTILINE)
     words = int(asked[1]) if asked else 800
-    told = [f"{text.split(' The whole')[0].strip()} [@{one}]" for one, text in sources]
+    logged = [f"{text.split(' The whole')[0].strip()} [@{one}]" for one, text in sources]
     parts = ["# What was counted", " ".join(FILLERS)]
     for nth, name in enumerate(("First look", "Second look", "Third look", "Fourth look")):
-        parts += [f"## {name}", " ".join([*told[nth::4], FILLERS[nth]])]
+        parts += [f"## {name}", " ".join([*logged[nth::4], FILLERS[nth]])]
     ending = ["## Conclusion", " ".join(FILLERS[:3])]
     filler = 0
     while sum(len(part.split()) for part in [*parts, *ending]) < words:
@@ -210,7 +210,7 @@ def half_checked(share: float) -> Callable[[podium.Call], dict[str, Any]]:
     return lambda call: {"checks": checks_of(call.prompt, _SOURCE.findall(call.prompt), share)}
 
 
-class Told:
+class ResearchRun:
     """What a run of research came to, and everything that it told."""
 
     def __init__(self, result: RunResult, rows: list[tuple[str, str, dict[str, Any]]], crew: Crew) -> None:
@@ -253,7 +253,7 @@ def workflow_of(shelves: Shelves | None = None, clock: Clock | None = None) -> W
 async def study(
     store: Store, crew: Crew, topic: str = "AI trends", *, shelves: Shelves | None = None,
     approve: tuple[str, ...] = (), budget: podium.Budget | None = None, **options: Any,
-) -> Told:  # fmt: skip
+) -> ResearchRun:  # fmt: skip
     """Run research with these, to its end; without a floor and an editor unless they are asked for."""
     clock = Clock()
     options = {**BARE, **options}
@@ -261,38 +261,38 @@ async def study(
         workflow_of(shelves, clock), topic, model=crew, store=store, approve=approve, budget=budget,
         options=options,
     )  # fmt: skip
-    told = await told_of(store, result, crew)
-    told.clock = clock
-    return told
+    logged = await research_run_of(store, result, crew)
+    logged.clock = clock
+    return logged
 
 
-async def told_of(store: Store, result: RunResult, crew: Crew) -> Told:
+async def research_run_of(store: Store, result: RunResult, crew: Crew) -> ResearchRun:
     rows = [
         (row.path, row.type, cast("dict[str, Any]", decode(row.data)))
         for row in await store.read(result.run_id)
     ]
-    return Told(result, rows, crew)
+    return ResearchRun(result, rows, crew)
 
 
 async def tuned(
     store: Store, targets: list[float], script: Script | None = None, *, complexity: float = 0.6,
     counts: Mapping[str, int] | None = None, failing: Mapping[str, int] | None = None,
     topic: str = "AI trends", knobs: tuple[str, ...] = (), **options: Any,
-) -> Told:  # fmt: skip
+) -> ResearchRun:  # fmt: skip
     """A run whose iterations come out with these qualities. Everything that a program measures stays as it
     is; what the model says (`knobs`) is moved until the sum is right, one iteration after the other."""
     levels = [0.9] * len(targets)
     threshold = options.get("min_quality", 0.8)
     moved = [knobs or (KNOBS[1:] if target >= threshold - 0.06 else KNOBS) for target in targets]
     for nth, target in enumerate(targets):
-        told = await study(
+        logged = await study(
             store,
             _with_levels(script, levels, complexity, moved),
             topic,
             shelves=Shelves(counts, failing),
             **options,
         )
-        evaluated = told.all("evaluated")[nth]
+        evaluated = logged.all("evaluated")[nth]
         weights = {"article": 0.30, "source": 0.25, "factual": 0.25, "writing": 0.20}
         whole = sum(weights[one] for one in evaluated["components"])
         owner = {"coverage": "article", "tone": "writing", "grammar": "writing"}

@@ -167,8 +167,17 @@ def test_the_page_is_the_article_alone() -> None:
     parts = ("How batteries are changing the electricity grid", "Ten years ago", "References", "Evidence")
     places = [text.index(one) for one in parts]
     assert places == sorted(places)
-    for told in ("completed", "Quality", "88", "Worth knowing", "Iteration", "some:model", "token", "phases"):
-        assert told not in text, told
+    for logged in (
+        "completed",
+        "Quality",
+        "88",
+        "Worth knowing",
+        "Iteration",
+        "some:model",
+        "token",
+        "phases",
+    ):
+        assert logged not in text, logged
     assert "podium artifacts run42 record.html -o record.html" in text
 
 
@@ -193,13 +202,13 @@ def test_the_record_holds_the_rest_in_the_order_of_interest() -> None:
 
 def test_the_record_says_how_it_came_about() -> None:
     text = words_of(record())
-    for told in (
+    for logged in (
         "How do batteries change the grid?", "run42", "some:model", "$3.20, 48.2k tokens, 49s",
         "2 of at most 3: +23 points (0.65 → 0.88)", "13 completed, 4 kept, 1 skipped, 2 retries",
         "start plan strategy work evaluation new plan plan strategy work evaluation merge done",
         "Generated after 2 iterations", "News search unavailable: the feed did not answer.",
     ):  # fmt: skip
-        assert told in text
+        assert logged in text
 
 
 def test_a_rehearsal_says_so_at_the_top() -> None:
@@ -223,7 +232,7 @@ def test_both_sides_of_a_contradiction_are_shown_in_their_passages() -> None:
     assert "conditions <mark>the capacity lost less than one percent a year</mark>. At 45" in text
 
 
-def test_sources_are_told_with_type_date_and_how_they_were_read() -> None:
+def test_sources_are_reported_with_type_date_and_how_they_were_read() -> None:
     text = words_of(record().split("<h2>Sources</h2>")[1].split("</section>")[0])
     assert (
         "2 Calendar and cycle ageing of 96 cells over three years academic 2024-01-18 Mira van der Berg"
@@ -234,7 +243,7 @@ def test_sources_are_told_with_type_date_and_how_they_were_read() -> None:
     assert "found by tavily read 2026-11-15" in text
 
 
-def test_iterations_tell_what_the_next_plan_changed() -> None:
+def test_iterations_show_what_the_next_plan_changed() -> None:
     text = words_of(record().split("<h2>Iterations</h2>")[1].split("</section>")[0])
     assert "Iteration 1 6 workers, expected $2.40 and 17m 00s ! 65%" in text
     assert "Only 7 of 10 sources." in text
@@ -247,7 +256,7 @@ def test_a_partial_result_says_so() -> None:
     text = words_of(record(status="partial", quality=low))
     assert "◐ partial" in text
     assert "78 % ! below the 80% asked for" in text
-    assert "not measured: nobody worked on it" in text
+    assert "not measured: no worker covered it" in text
 
 
 def test_the_record_lists_all_warnings() -> None:

@@ -56,7 +56,7 @@ def test_the_defaults() -> None:
         ("lenght", 900, "there is no lenght (did you mean length?)"),
     ],
 )  # fmt: skip
-def test_each_problem_is_told_in_words(option: str, value: Any, said: str) -> None:
+def test_each_problem_is_reported_in_words(option: str, value: Any, said: str) -> None:
     assert problems(**{option: value}) == [said]
 
 
@@ -140,9 +140,9 @@ def test_a_file_may_leave_out_the_draft_and_the_editor(tmp_path: Path) -> None:
 
 
 def test_an_estimate_says_what_comes_on_top() -> None:
-    assert "come on top" in " ".join(WORKFLOW.estimate("AI trends", {}).lines)
+    assert "cost extra" in " ".join(WORKFLOW.estimate("AI trends", {}).lines)
     alone = WORKFLOW.estimate("AI trends", {"floor": False, "editor": False})
-    assert "come on top" not in " ".join(alone.lines)
+    assert "cost extra" not in " ".join(alone.lines)
 
 
 def test_a_path_in_a_file_is_meant_from_where_the_file_lies(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_a_path_in_a_file_is_meant_from_where_the_file_lies(tmp_path: Path) -> N
         ("b.yaml", "a: [1", "cannot be read"),
         ("b.yaml", "a: &x [1]\nb: *x\n", "aliases are not allowed"),
         ("b.json", "{", "cannot be read"),
-        ("b.json", "[1]", "must hold names and values"),
+        ("b.json", "[1]", "must contain names and values"),
         ("b.txt", "topic", "its name must end in .toml, .yaml or .json"),
         ("b.toml", "#" * 200_000, "it is larger than 100 kB"),
         ("b.yaml", "[" * 20_000, "cannot be read (it is nested more than 50 deep)"),
@@ -195,8 +195,8 @@ async def test_an_invalid_brief_starts_nothing(store: Store) -> None:
 async def test_a_file_that_changes_later_changes_nothing(store: Store, tmp_path: Path) -> None:
     file = tmp_path / "b.json"
     file.write_text(JSON)
-    told = await study(store, Crew(), "", brief=str(file))
-    created = next(data for _, kind, data in told.rows if kind == "run.created")
+    logged = await study(store, Crew(), "", brief=str(file))
+    created = next(data for _, kind, data in logged.rows if kind == "run.created")
     assert "brief" not in created["options"]
     assert (created["options"]["length"], created["request"]) == (900, "From a file")
 
@@ -205,14 +205,14 @@ async def test_a_file_that_changes_later_changes_nothing(store: Store, tmp_path:
 
 
 async def test_money_and_time_of_the_brief_are_the_ceilings_of_the_run(store: Store) -> None:
-    told = await study(store, Crew())
-    created = next(data for _, kind, data in told.rows if kind == "run.created")
+    logged = await study(store, Crew())
+    created = next(data for _, kind, data in logged.rows if kind == "run.created")
     assert created["budget"] == {"usd": 5.0, "seconds": 1200.0}
 
 
 async def test_a_budget_of_the_program_is_part_of_the_brief(store: Store) -> None:
-    told = await study(store, Crew(), budget=podium.Budget(usd=2.0, seconds=900.0, calls=50))
-    created = next(data for _, kind, data in told.rows if kind == "run.created")
+    logged = await study(store, Crew(), budget=podium.Budget(usd=2.0, seconds=900.0, calls=50))
+    created = next(data for _, kind, data in logged.rows if kind == "run.created")
     assert created["budget"] == {"usd": 2.0, "seconds": 900.0, "calls": 50}
     assert created["options"]["max_usd"] == 2.0
     short = await study(store, Crew(), budget=podium.Budget(usd=0.55))
@@ -220,15 +220,15 @@ async def test_a_budget_of_the_program_is_part_of_the_brief(store: Store) -> Non
 
 
 async def test_of_two_ceilings_the_lower_one_holds(store: Store) -> None:
-    told = await study(store, Crew(), budget=podium.Budget(usd=2.0), max_usd=4.0)
-    created = next(data for _, kind, data in told.rows if kind == "run.created")
+    logged = await study(store, Crew(), budget=podium.Budget(usd=2.0), max_usd=4.0)
+    created = next(data for _, kind, data in logged.rows if kind == "run.created")
     assert created["budget"]["usd"] == 2.0
 
 
 # ── what it would take ──
 
 
-def test_an_estimate_tells_plan_time_and_cost(tmp_path: Path) -> None:
+def test_an_estimate_shows_plan_time_and_cost(tmp_path: Path) -> None:
     found = WORKFLOW.estimate("AI trends", {})
     assert (found.data["estimated_cost_usd"], found.data["estimated_time_s"]) == (2.4, 1020)
     assert found.data["brief"]["topic"] == "AI trends"

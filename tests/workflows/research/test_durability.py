@@ -18,7 +18,8 @@ import podium
 from podium.engine.log import Store
 from podium.stores import open_store
 from podium.workflows.research.flow import WORKFLOW
-from tests.workflows.research.crew import Crew, Shelves, study, told_of, workflow_of
+from tests import warm
+from tests.workflows.research.crew import Crew, Shelves, research_run_of, study, workflow_of
 from tests.workflows.research.programs.patient import CORPUS, TOPIC
 
 ROOT = Path(__file__).parents[3]
@@ -26,13 +27,11 @@ ROOT = Path(__file__).parents[3]
 
 def drive(folder: Path, log: str, kill_at: int = 0, run_id: str = "") -> subprocess.CompletedProcess[str]:
     words = [str(folder / "runs.sqlite"), str(folder / log), str(kill_at), *([run_id] if run_id else [])]
-    return subprocess.run(
-        [sys.executable, "-m", "tests.workflows.research.programs.patient", *words],
-        cwd=ROOT, capture_output=True, text=True, timeout=200, check=False,
-    )  # fmt: skip
+    command = [sys.executable, "-m", "tests.workflows.research.programs.patient", *words]
+    return warm.run(command, cwd=ROOT, text=True, timeout=200)
 
 
-def told(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+def logged(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -47,16 +46,17 @@ def lasting(output: dict[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kill_at", [2, 4, 9, 14, 16])
 async def test_killed_at_any_call_it_ends_in_the_same_result_and_pays_nothing_twice(
     tmp_path: Path, kill_at: int
 ) -> None:
-    whole = told(drive(tmp_path, "whole.log"))
+    whole = logged(drive(tmp_path, "whole.log"))
     assert whole["output"]["metrics"]["iteration_count"] > 1, "it has something to keep"
     assert drive(tmp_path, "calls.log", kill_at).returncode == -9
     async with open_store(f"sqlite:///{tmp_path}/runs.sqlite") as store:
         run_id = next(row.run_id for row in await store.list_runs() if row.run_id != whole["run_id"])
-    again = told(drive(tmp_path, "calls.log", run_id=run_id))
+    again = logged(drive(tmp_path, "calls.log", run_id=run_id))
     assert again["status"] == whole["status"]
     assert lasting(again["output"]) == lasting(whole["output"])
     calls = Counter((tmp_path / "calls.log").read_text().splitlines())
@@ -111,7 +111,7 @@ async def test_a_failed_run_is_taken_up_where_it_failed(store: Store) -> None:
     handle = await podium.resume(found.result.run_id, workflow=workflow_of(), model=better, store=store)
     result = await handle.result()
     assert result.status == "completed"
-    again = await told_of(store, result, better)
+    again = await research_run_of(store, result, better)
     assert better.counted["synthesize"] == better.counted["assess"] == 0, "what was done stays done"
     assert better.counted["write_article"] == 1
     assert [one["to"] for one in result.output["phase_history"]][-3:] == [

@@ -16,11 +16,11 @@ from podium.settings import Settings
 from podium.workflows.research.flow import research_with
 from tests.workflows.research.crew import (
     Crew,
+    ResearchRun,
     Shelves,
-    Told,
     half_checked,
+    research_run_of,
     study,
-    told_of,
     workflow_of,
 )
 from tests.workflows.scripted import BARE
@@ -29,10 +29,10 @@ EIGHT_CALLS = 6
 """assess, synthesize, write_article, fact_check, edit, judge: what the plan of eight workers asks."""
 
 
-async def resumed(store: Store, told: Told, crew: Any, **budget: Any) -> RunResult:
-    flow = workflow_of(clock=told.clock)
+async def resumed(store: Store, logged: ResearchRun, crew: Any, **budget: Any) -> RunResult:
+    flow = workflow_of(clock=logged.clock)
     handle = await podium.resume(
-        told.result.run_id, workflow=flow, model=crew, store=store, budget=podium.Budget(**budget)
+        logged.result.run_id, workflow=flow, model=crew, store=store, budget=podium.Budget(**budget)
     )
     return await handle.result()
 
@@ -41,40 +41,40 @@ async def resumed(store: Store, told: Told, crew: Any, **budget: Any) -> RunResu
 
 
 async def test_exactly_what_it_costs_is_enough(store: Store) -> None:
-    told = await study(store, Crew(), budget=podium.Budget(calls=EIGHT_CALLS))
-    assert (told.result.status, told.result.usage.calls) == ("completed", EIGHT_CALLS)
+    logged = await study(store, Crew(), budget=podium.Budget(calls=EIGHT_CALLS))
+    assert (logged.result.status, logged.result.usage.calls) == ("completed", EIGHT_CALLS)
 
 
 async def test_out_of_budget_with_an_article_hands_it_over_measured_by_program(store: Store) -> None:
     crew = Crew()
-    told = await study(store, crew, budget=podium.Budget(calls=4))
-    assert (told.result.status, told.result.stop_reason) == ("partial", "budget")
-    assert told.result.exit_code == 4
-    assert told.output["status"] == "partial"
-    assert told.output["article"]["word_count"] > 1000
-    assert told.phases[-3:] == ["evaluating", "merging", "completed"]
-    assert "coverage" not in told.output["quality"]["parts"]["article"], "nobody could be asked"
-    assert told.output["quality"]["overall"] > 0
-    assert any("podium resume" in one for one in told.output["system_notes"])
-    assert told.result.usage.calls <= 4
+    logged = await study(store, crew, budget=podium.Budget(calls=4))
+    assert (logged.result.status, logged.result.stop_reason) == ("partial", "budget")
+    assert logged.result.exit_code == 4
+    assert logged.output["status"] == "partial"
+    assert logged.output["article"]["word_count"] > 1000
+    assert logged.phases[-3:] == ["evaluating", "merging", "completed"]
+    assert "coverage" not in logged.output["quality"]["parts"]["article"], "nobody could be asked"
+    assert logged.output["quality"]["overall"] > 0
+    assert any("podium resume" in one for one in logged.output["system_notes"])
+    assert logged.result.usage.calls <= 4
 
 
 async def test_out_of_budget_before_an_article_the_reserve_writes_one(store: Store) -> None:
     crew = Crew()
-    told = await study(store, crew, budget=podium.Budget(calls=3))
-    assert (told.result.status, told.result.stop_reason) == ("partial", "budget")
+    logged = await study(store, crew, budget=podium.Budget(calls=3))
+    assert (logged.result.status, logged.result.stop_reason) == ("partial", "budget")
     assert [call.task for call in crew.calls] == ["assess", "synthesize", "write_article"]
     assert crew.calls[-1].path == "last/write_article"
-    assert told.output["article"]["content"].startswith("# What was counted")
-    assert told.output["sources"]
+    assert logged.output["article"]["content"].startswith("# What was counted")
+    assert logged.output["sources"]
 
 
-async def test_out_of_budget_at_once_ends_without_an_article_but_with_the_way_told(store: Store) -> None:
-    told = await study(store, Crew(), budget=podium.Budget(calls=0))
-    assert (told.result.status, told.result.stop_reason) == ("partial", "budget")
-    assert told.output["article"] is None
-    assert told.output["quality"] is None
-    assert told.phases[-1] == "completed"
+async def test_out_of_budget_at_once_ends_without_an_article_but_with_the_way_reported(store: Store) -> None:
+    logged = await study(store, Crew(), budget=podium.Budget(calls=0))
+    assert (logged.result.status, logged.result.stop_reason) == ("partial", "budget")
+    assert logged.output["article"] is None
+    assert logged.output["quality"] is None
+    assert logged.phases[-1] == "completed"
 
 
 @pytest.mark.parametrize("calls", [0, 1, 2, 3, 4, 5])
@@ -82,11 +82,11 @@ async def test_resumed_with_a_larger_budget_it_is_completed_and_pays_nothing_twi
     store: Store, calls: int
 ) -> None:
     crew = Crew()
-    told = await study(store, crew, budget=podium.Budget(calls=calls))
-    assert told.result.status == "partial"
-    result = await resumed(store, told, crew, calls=30)
+    logged = await study(store, crew, budget=podium.Budget(calls=calls))
+    assert logged.result.status == "partial"
+    result = await resumed(store, logged, crew, calls=30)
     assert result.status == "completed"
-    again = await told_of(store, result, crew)
+    again = await research_run_of(store, result, crew)
     assert [one["to"] for one in result.output["phase_history"]] == [
         "initialized", "planning", "strategy", "executing", "evaluating", "merging", "completed",
     ]  # fmt: skip
@@ -99,11 +99,11 @@ async def test_resumed_with_a_larger_budget_it_is_completed_and_pays_nothing_twi
 
 async def test_out_of_budget_in_the_second_iteration_the_first_version_is_handed_over(store: Store) -> None:
     crew = Crew({"fact_check": half_checked(0.1)})
-    told = await study(store, crew, budget=podium.Budget(calls=8), min_quality=0.9)
-    assert (told.result.status, told.result.stop_reason) == ("partial", "budget")
-    assert len(told.all("evaluated")) == 1
-    assert told.output["quality"]["overall"] == told.all("evaluated")[0]["quality"]
-    assert [one["quality"] is None for one in told.output["plan_history"]] == [False, True]
+    logged = await study(store, crew, budget=podium.Budget(calls=8), min_quality=0.9)
+    assert (logged.result.status, logged.result.stop_reason) == ("partial", "budget")
+    assert len(logged.all("evaluated")) == 1
+    assert logged.output["quality"]["overall"] == logged.all("evaluated")[0]["quality"]
+    assert [one["quality"] is None for one in logged.output["plan_history"]] == [False, True]
 
 
 async def test_out_of_time_is_an_answer_too(store: Store) -> None:
@@ -149,7 +149,7 @@ class Priced:
         return podium.Charge(usd=0.02, input_tokens=100, output_tokens=100, calls=1)
 
 
-async def test_what_was_spent_is_told_also_by_a_run_that_failed(store: Store) -> None:
+async def test_what_was_spent_is_reported_also_by_a_run_that_failed(store: Store) -> None:
     crew = Crew({"write_article": RuntimeError("down")})
     result = await podium.run(workflow_of(), "AI trends", model=Priced(crew), store=store, options=BARE)
     assert result.status == "failed"
@@ -167,46 +167,46 @@ async def test_cost_and_tokens_are_part_of_the_result(store: Store) -> None:
 
 async def test_a_plan_waits_for_a_person_and_can_be_turned_down(store: Store) -> None:
     crew = Crew()
-    told = await study(store, crew, approve=("plan",))
-    assert told.result.status == "waiting"
-    (question,) = told.result.questions.values()
+    logged = await study(store, crew, approve=("plan",))
+    assert logged.result.status == "waiting"
+    (question,) = logged.result.questions.values()
     assert question.question == "Run this plan (8 workers, 17m 00s, $2.40)?"
     assert crew.counted.keys() == {"assess"}
-    await podium.answer(told.result.run_id, "reject", store=store)
-    result = await resumed(store, told, crew)
+    await podium.answer(logged.result.run_id, "reject", store=store)
+    result = await resumed(store, logged, crew)
     assert (result.status, result.stop_reason, result.output) == ("partial", "plan rejected", None)
     assert crew.counted.keys() == {"assess"}, "nothing was started"
 
 
 async def test_an_approved_plan_and_result_complete(store: Store) -> None:
     crew = Crew()
-    told = await study(store, crew, approve=("plan", "result"))
-    await podium.answer(told.result.run_id, "approve", store=store)
-    waiting = await resumed(store, told, crew)
+    logged = await study(store, crew, approve=("plan", "result"))
+    await podium.answer(logged.result.run_id, "approve", store=store)
+    waiting = await resumed(store, logged, crew)
     assert waiting.status == "waiting"
     (question,) = waiting.questions.values()
     assert question.details.startswith("# What was counted")
-    await podium.answer(told.result.run_id, "approve", store=store)
-    assert (await resumed(store, told, crew)).status == "completed"
+    await podium.answer(logged.result.run_id, "approve", store=store)
+    assert (await resumed(store, logged, crew)).status == "completed"
 
 
 async def test_a_result_that_is_turned_down_is_partial(store: Store) -> None:
     crew = Crew()
-    told = await study(store, crew, approve=("result",))
-    await podium.answer(told.result.run_id, "reject", store=store)
-    result = await resumed(store, told, crew)
+    logged = await study(store, crew, approve=("result",))
+    await podium.answer(logged.result.run_id, "reject", store=store)
+    result = await resumed(store, logged, crew)
     assert (result.status, result.stop_reason) == ("partial", "result rejected")
     assert result.output["article"]["content"]
 
 
 async def test_a_second_plan_that_is_turned_down_leaves_the_first_version(store: Store) -> None:
     crew = Crew({"fact_check": half_checked(0.1)})
-    told = await study(store, crew, approve=("plan",), min_quality=0.9)
-    await podium.answer(told.result.run_id, "approve", store=store)
-    again = await resumed(store, told, crew)
+    logged = await study(store, crew, approve=("plan",), min_quality=0.9)
+    await podium.answer(logged.result.run_id, "approve", store=store)
+    again = await resumed(store, logged, crew)
     assert again.status == "waiting", "another plan is another question"
-    await podium.answer(told.result.run_id, "reject", store=store)
-    result = await resumed(store, told, crew)
+    await podium.answer(logged.result.run_id, "reject", store=store)
+    result = await resumed(store, logged, crew)
     assert (result.status, result.stop_reason) == ("partial", "plan rejected")
     assert result.output["article"]["content"]
     assert [one["to"] for one in result.output["phase_history"]][-2:] == ["merging", "completed"]

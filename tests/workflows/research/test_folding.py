@@ -16,8 +16,8 @@ async def log_of(store: Store, run_id: str) -> list[Event]:
 
 
 async def test_at_every_point_of_the_log_the_state_is_one_of_the_machine(store: Store) -> None:
-    told = await study(store, Crew({"fact_check": [half_checked(0.2), None]}), min_quality=0.85)
-    log = await log_of(store, told.result.run_id)
+    logged = await study(store, Crew({"fact_check": [half_checked(0.2), None]}), min_quality=0.85)
+    log = await log_of(store, logged.result.run_id)
     state, before = AgentState(), None
     for event in log:
         state.apply(event)
@@ -29,10 +29,10 @@ async def test_at_every_point_of_the_log_the_state_is_one_of_the_machine(store: 
     assert state.current_phase is Phase.COMPLETED
 
 
-async def test_the_fold_and_the_result_tell_the_same(store: Store) -> None:
-    told = await study(store, Crew({"fact_check": [half_checked(0.2), None]}), min_quality=0.85)
-    state = AgentState.of(await log_of(store, told.result.run_id))
-    output = told.output
+async def test_the_fold_and_the_result_show_the_same(store: Store) -> None:
+    logged = await study(store, Crew({"fact_check": [half_checked(0.2), None]}), min_quality=0.85)
+    state = AgentState.of(await log_of(store, logged.result.run_id))
+    output = logged.output
     assert state.execution_id == output["execution_id"]
     assert state.phase_history == output["phase_history"]
     assert [one["plan"] for one in state.plan_history] == [one["plan"] for one in output["plan_history"]]
@@ -50,8 +50,8 @@ async def test_the_fold_and_the_result_tell_the_same(store: Store) -> None:
 
 
 async def test_what_the_agents_did_is_in_the_log_in_order(store: Store) -> None:
-    told = await study(store, Crew())
-    state = AgentState.of(await log_of(store, told.result.run_id))
+    logged = await study(store, Crew())
+    state = AgentState.of(await log_of(store, logged.result.run_id))
     done = [(one.agent, one.action) for one in state.agent_actions if one.action != "complete_worker"]
     step = ("StateManager", "transition_phase")
     assert done == [
@@ -68,8 +68,8 @@ async def test_what_the_agents_did_is_in_the_log_in_order(store: Store) -> None:
 
 
 async def test_in_the_middle_of_an_execution_results_and_steps_are_there(store: Store) -> None:
-    told = await study(store, Crew())
-    log = await log_of(store, told.result.run_id)
+    logged = await study(store, Crew())
+    log = await log_of(store, logged.result.run_id)
     writing = next(
         nth for nth, event in enumerate(log) if getattr(event.data, "worker", "") == "article_writer"
     )
@@ -88,10 +88,10 @@ async def test_in_the_middle_of_an_execution_results_and_steps_are_there(store: 
     assert done.results_of("quality")
 
 
-async def test_tasks_tell_their_attempts_losses_and_cost(store: Store) -> None:
+async def test_tasks_show_their_attempts_losses_and_cost(store: Store) -> None:
     crew = Crew({"edit": [RuntimeError("once"), None], "fact_check": RuntimeError("always")})
-    told = await study(store, crew)
-    state = AgentState.of(await log_of(store, told.result.run_id))
+    logged = await study(store, crew)
+    state = AgentState.of(await log_of(store, logged.result.run_id))
     tasks = {task.worker: task for task in state.all_tasks}
     assert (tasks["editor"].status, tasks["editor"].attempts) == ("completed", 2)
     assert (tasks["fact_checker"].status, tasks["fact_checker"].attempts) == ("skipped", 3)
@@ -101,8 +101,8 @@ async def test_tasks_tell_their_attempts_losses_and_cost(store: Store) -> None:
 
 
 async def test_a_run_that_failed_and_goes_on_is_in_the_phase_that_it_failed_in(store: Store) -> None:
-    told = await study(store, Crew({"write_article": RuntimeError("down")}))
-    run_id = told.result.run_id
+    logged = await study(store, Crew({"write_article": RuntimeError("down")}))
+    run_id = logged.result.run_id
     assert AgentState.of(await log_of(store, run_id)).current_phase is Phase.FAILED
     handle = await podium.resume(run_id, workflow=workflow_of(), model=Crew(), store=store)
     await handle.result()
@@ -113,8 +113,8 @@ async def test_a_run_that_failed_and_goes_on_is_in_the_phase_that_it_failed_in(s
 
 
 async def test_a_run_that_a_budget_has_ended_goes_on_in_its_phase_too(store: Store) -> None:
-    told = await study(store, Crew(), budget=podium.Budget(calls=4))
-    run_id = told.result.run_id
+    logged = await study(store, Crew(), budget=podium.Budget(calls=4))
+    run_id = logged.result.run_id
     assert AgentState.of(await log_of(store, run_id)).current_phase is Phase.COMPLETED
     handle = await podium.resume(
         run_id, workflow=workflow_of(), model=Crew(), store=store, budget=podium.Budget(calls=40)

@@ -10,8 +10,8 @@ from podium.settings import Settings
 from podium.tools.sources.providers import Found, Kind
 from podium.tools.tool import ToolError
 from podium.workflows.research.library import Sources, ask_all
-from podium.workflows.research.measures.text import excerpt_of, relevance_of, terms_of
-from podium.workflows.research.workers.search import same
+from podium.workflows.research.measures.text import relevance_of, terms_of
+from podium.workflows.research.search import same
 
 CORPUS = Path(__file__).parents[3] / "examples" / "corpus"
 
@@ -82,16 +82,6 @@ def test_spellings_of_one_address(one: str, other: str) -> None:
 def test_other_queries_are_other_pages() -> None:
     assert same("https://example.org/a?id=1") != same("https://example.org/a?id=2")
     assert same("corpus:A.md") != same("corpus:a.md")
-
-
-def test_an_excerpt_holds_the_passages_that_have_to_do_with_it() -> None:
-    text = "\n\n".join([*(f"Paragraph {nth} is about nothing at all." for nth in range(200)),
-                        "Caffeine is safe for adults up to a limit."])  # fmt: skip
-    found = excerpt_of(text, "caffeine limit adults", 400)
-    assert "Caffeine is safe for adults" in found
-    assert len(found) <= 400
-    assert excerpt_of("short", "caffeine", 400) == "short"
-    assert excerpt_of("x" * 5000, "caffeine", 1300) != ""
 
 
 def test_relevance_goes_by_the_words_of_the_topic() -> None:

@@ -38,10 +38,10 @@ def test_the_phases_are_those_nine_in_their_order() -> None:
     assert set(TRANSITIONS) == set(Phase)
 
 
-@pytest.mark.parametrize(("current", "new"), [pair for pair in PAIRS if (pair[0], pair[1]) in ALLOWED])
-def test_an_allowed_transition_passes(current: Phase, new: Phase) -> None:
-    check_transition(current, new)
-    assert is_allowed(current, new)
+def test_an_allowed_transition_passes() -> None:
+    for current, new in [pair for pair in PAIRS if (pair[0], pair[1]) in ALLOWED]:
+        check_transition(current, new)
+        assert is_allowed(current, new)
 
 
 @pytest.mark.parametrize(("current", "new"), [pair for pair in PAIRS if (pair[0], pair[1]) not in ALLOWED])

@@ -46,25 +46,25 @@ def test_what_stands_between_good_passages_of_the_best_source_is_shown() -> None
 async def test_missing_aspects_and_the_last_version_reach_the_next_iteration(store: Store) -> None:
     thin = {"coverage": 0.4, "tone": 0.93, "missing": ["who may sponsor"], "issues": ["Name the keyring."]}
     crew, shelves = Crew({"judge": [thin, {"coverage": 0.9, "tone": 0.9}]}), Shelves()
-    told = await study(store, crew, "Who may upload a package", shelves=shelves, min_quality=0.5)
-    assert told.result.status == "completed"
-    assert told.output["metrics"]["iteration_count"] == 2, "coverage 0.4 cannot complete"
+    logged = await study(store, crew, "Who may upload a package", shelves=shelves, min_quality=0.5)
+    assert logged.result.status == "completed"
+    assert logged.output["metrics"]["iteration_count"] == 2, "coverage 0.4 cannot complete"
     assert any(query == "who may sponsor" for _, query in shelves.asked)
     again = crew.tasks("write_article")[1].prompt
     assert "# The last version" in again
     assert "who may sponsor" in again
     assert "Name the keyring." in again
-    feedback = told.all("evaluated")[0]["feedback"]
+    feedback = logged.all("evaluated")[0]["feedback"]
     assert any(one.startswith("coverage 0.40, target 0.70.") for one in feedback)
     assert not any(one.startswith("tone") for one in feedback), "0.93 is above its target"
 
 
 async def test_coverage_that_stays_low_ends_partial_with_what_is_missing(store: Store) -> None:
     thin = {"coverage": 0.6, "tone": 0.9, "missing": ["who may sponsor"]}
-    told = await study(store, Crew({"judge": thin}), "Who may upload a package", min_quality=0.5)
-    assert told.result.status == "partial"
-    assert (told.output["coverage"], told.output["missing"]) == (0.6, ["who may sponsor"])
-    assert any("who may sponsor" in one for one in told.output["warnings"])
+    logged = await study(store, Crew({"judge": thin}), "Who may upload a package", min_quality=0.5)
+    assert logged.result.status == "partial"
+    assert (logged.output["coverage"], logged.output["missing"]) == (0.6, ["who may sponsor"])
+    assert any("who may sponsor" in one for one in logged.output["warnings"])
 
 
 @pytest.mark.parametrize(
@@ -132,19 +132,19 @@ async def test_points_that_no_source_holds_are_not_demanded_again(store: Store) 
     thin = {"coverage": 0.4, "tone": 0.9, "missing": missing}
     crew = Crew({"judge": thin, "fact_check": checked})
     shelves = Shelves()
-    told = await study(store, crew, "Who may upload a package", shelves=shelves, min_quality=0.5)
+    logged = await study(store, crew, "Who may upload a package", shelves=shelves, min_quality=0.5)
     judges = [call.prompt for call in crew.tasks("judge")]
-    assert "The sources hold nothing on these points." not in judges[0]
-    assert "who may sponsor" in judges[1].partition("The sources hold nothing on these points.")[2]
-    assert told.output["missing"] == ["what a key is"]
-    assert told.output["unsupported"] == ["who may sponsor"]
+    assert "The sources say nothing about these points." not in judges[0]
+    assert "who may sponsor" in judges[1].partition("The sources say nothing about these points.")[2]
+    assert logged.output["missing"] == ["what a key is"]
+    assert logged.output["unsupported"] == ["who may sponsor"]
 
 
 async def test_an_iteration_that_brought_nothing_is_the_last(store: Store) -> None:
     thin = {"coverage": 0.6, "tone": 0.9, "missing": ["who may sponsor"]}
-    told = await study(store, Crew({"judge": thin}), "Who may upload a package", min_quality=0.5)
-    assert told.output["metrics"]["iteration_count"] == 2
-    assert told.all("evaluated")[-1]["decision"] == "force_complete"
+    logged = await study(store, Crew({"judge": thin}), "Who may upload a package", min_quality=0.5)
+    assert logged.output["metrics"]["iteration_count"] == 2
+    assert logged.all("evaluated")[-1]["decision"] == "force_complete"
     gaps = [{**thin, "missing": [gap]} for gap in ("prices", "doses", "dates")]
-    told = await study(store, Crew({"judge": gaps}), "Who may upload a package", min_quality=0.5)
-    assert told.output["metrics"]["iteration_count"] == 3, "each iteration covered an aspect"
+    logged = await study(store, Crew({"judge": gaps}), "Who may upload a package", min_quality=0.5)
+    assert logged.output["metrics"]["iteration_count"] == 3, "each iteration covered an aspect"

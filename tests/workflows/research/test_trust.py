@@ -14,7 +14,7 @@ from podium.engine.log import Store
 from podium.engine.result import RunResult
 from podium.workflows.research.context import Checked
 from podium.workflows.research.contracts import Check, Claim, FoundContradiction, FoundPassage
-from podium.workflows.research.workers.quality import carried_over, contradictions_in, tied
+from podium.workflows.research.quality import carried_over, contradictions_in, tied
 from tests.workflows.research.crew import Crew, Shelves, edited_of, half_checked, hit, study
 
 CORPUS = Path(__file__).parents[3] / "examples" / "corpus"
@@ -24,6 +24,13 @@ async def rehearsed(store: Store, topic: str, **options: Any) -> RunResult:
     return await podium.run(
         "research", topic, model="rehearsal", store=store, options={"corpus": str(CORPUS), **options}
     )
+
+
+async def test_a_row_of_a_table_is_checked_with_its_column_headings(store: Store) -> None:
+    table = "| Report | Cases |\n|---|---|\n| The web report 1 | 10 cases [@s1] |\n"
+    model = Crew({"write_article": f"# What was counted\n\n{table}"})
+    await study(store, model, min_quality=0.0)
+    assert "Report: The web report 1 · Cases: 10 cases" in model.tasks("fact_check")[0].prompt
 
 
 # ── offline, on the example corpus ──
@@ -40,7 +47,7 @@ async def test_the_article_cites_only_documents_of_the_corpus(store: Store) -> N
     assert not re.search(r"https?://", found.output["article"]["content"])
 
 
-async def test_sources_about_something_else_are_told(store: Store) -> None:
+async def test_sources_about_something_else_are_reported(store: Store) -> None:
     other = await rehearsed(store, "Migrate our billing service from MySQL to PostgreSQL without downtime")
     assert any("may be about something else" in one for one in other.warnings)
     fitting = await rehearsed(store, "How coffee affects sleep")
@@ -51,7 +58,7 @@ async def test_a_corpus_without_the_topic_is_not_blamed_on_the_network(store: St
     found = await rehearsed(store, "Renovierung einer alten Mühle im Schwarzwald")
     assert found.status == "failed"
     assert "network" not in found.hint
-    assert "The corpus does not hold the topic's words" in found.hint
+    assert "The corpus does not contain the topic's words" in found.hint
 
 
 async def test_the_contradiction_is_reported_with_the_words_of_both_sides(store: Store) -> None:
@@ -234,13 +241,13 @@ def test_a_verified_claim_has_the_quote_and_where_it_stands() -> None:
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
-        (check("verified", "s1", "eleven cases were counted"), "does not stand in the source"),
-        (check("contradicted", "s1", "no such words"), "does not stand in the source"),
-        (check("verified", "s9", "The report counted ten cases"), "does not stand in the source"),
-        (check("verified", "s1", ""), "does not stand in the source"),
+        (check("verified", "s1", "eleven cases were counted"), "does not occur in the source"),
+        (check("contradicted", "s1", "no such words"), "does not occur in the source"),
+        (check("verified", "s9", "The report counted ten cases"), "does not occur in the source"),
+        (check("verified", "s1", ""), "does not occur in the source"),
         (check("verified", "s3", "Ten cases were counted there"), "which is not cited"),
         (check("unverified"), "so it says"),
-        (None, "said nothing"),
+        (None, "gave no verdict"),
     ],
 )
 def test_what_no_program_can_find_is_not_verified(given: Check | None, reason: str) -> None:
@@ -294,8 +301,8 @@ async def test_factual_quality_is_the_share_of_verified_claims(store: Store) -> 
 
 async def test_many_claims_are_checked_in_parts_and_all_of_them_count(store: Store) -> None:
     def many(call: podium.Call) -> str:
-        told = [f"In its part {nth} the web report 1 counted {nth} cases. [@s1]" for nth in range(1, 96)]
-        return "# Cases\n\n" + "\n\n".join(" ".join(told[at : at + 5]) for at in range(0, 95, 5))
+        logged = [f"In its part {nth} the web report 1 counted {nth} cases. [@s1]" for nth in range(1, 96)]
+        return "# Cases\n\n" + "\n\n".join(" ".join(logged[at : at + 5]) for at in range(0, 95, 5))
 
     crew = Crew({"write_article": many})
     found = await study(store, crew, min_quality=0.1)
@@ -348,8 +355,8 @@ async def test_preferred_kinds_are_ranked_higher(store: Store) -> None:
     plain = await study(store, Crew())
     preferred = await study(store, Crew(), preferred_sources="news")
     ranks = [
-        [one["relevance"] for one in told.output["sources"] if one["kind"] == "news"]
-        for told in (plain, preferred)
+        [one["relevance"] for one in logged.output["sources"] if one["kind"] == "news"]
+        for logged in (plain, preferred)
     ]
     assert [round(after - before, 4) for before, after in zip(*ranks, strict=True)] == [0.1] * 3
 

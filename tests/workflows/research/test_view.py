@@ -18,9 +18,8 @@ from podium.report.markdown import to_markdown
 from podium.report.presentation import Line, Presentation
 from podium.workflows import presentation_of
 from podium.workflows.research import events
-from podium.workflows.research.fold import AgentState
+from podium.workflows.research.report import ResearchPresentation
 from podium.workflows.research.report_data import against
-from podium.workflows.research.view import line_of as research_line
 from tests.payloads import payloads
 from tests.report.logs import log
 from tests.workflows.research.crew import Crew, Shelves, half_checked, study, tuned
@@ -60,9 +59,9 @@ async def report(store: Store, run: RunResult) -> tuple[Presentation, str, str, 
 # ── lines ──
 
 
-async def test_lines_tell_plans_workers_verdicts_and_the_end(store: Store) -> None:
-    told = await tuned(store, [0.75, 0.88], {"fact_check": [half_checked(0.3), half_checked(1.0)]})
-    lines = [line for line, _ in await watch(store, told.result)]
+async def test_lines_show_plans_workers_verdicts_and_the_end(store: Store) -> None:
+    logged = await tuned(store, [0.75, 0.88], {"fact_check": [half_checked(0.3), half_checked(1.0)]})
+    lines = [line for line, _ in await watch(store, logged.result)]
     said = [line.what for line in lines]
     assert said[0] == "8 workers in 4 steps, medium topic"
     assert lines[0].notes == ("≈ $2.40", "≈ 17m 00s")
@@ -71,7 +70,7 @@ async def test_lines_tell_plans_workers_verdicts_and_the_end(store: Store) -> No
     assert any(one.startswith("Fact checking: 4 of 14 claims verified") for one in said)
     assert any(one.startswith("Article writing: 1,") and one.endswith("cites 14 sources") for one in said)
     low = next(line for line in lines if line.what.startswith("Quality:"))
-    assert (low.weight, low.mark, low.notes) == ("warning", "!", ("0.75 of 0.80",))
+    assert (low.weight, low.mark, low.notes) == ("warning", "!", ("0.75 (needs 0.80)",))
     assert "Iteration 1 was not good enough: planning again" in said
     assert any(one.startswith("Iteration 2: ") and "kept as they are" in one for one in said)
     assert "Web search: kept" in said
@@ -79,10 +78,10 @@ async def test_lines_tell_plans_workers_verdicts_and_the_end(store: Store) -> No
     assert lines[-1].notes == ("quality 0.88", "+13 points (0.75 → 0.88)")
 
 
-async def test_retries_a_loss_and_its_warning_are_told_once(store: Store) -> None:
+async def test_retries_a_loss_and_its_warning_are_reported_once(store: Store) -> None:
     script = {"write_article": [RuntimeError("overloaded"), RuntimeError("rate limit"), None]}
-    told = await study(store, Crew(script), shelves=Shelves(failing={"news_search": 99}))
-    lines = [line for line, _ in await watch(store, told.result)]
+    logged = await study(store, Crew(script), shelves=Shelves(failing={"news_search": 99}))
+    lines = [line for line, _ in await watch(store, logged.result)]
     lost = [line for line in lines if "News search unavailable" in line.what]
     assert [(line.weight, line.mark, line.notes) for line in lost] == [
         ("warning", "!", ("after 3 attempts",))
@@ -94,9 +93,9 @@ async def test_retries_a_loss_and_its_warning_are_told_once(store: Store) -> Non
     assert saved.notes == ("attempt 3",)
 
 
-async def test_a_fallback_is_told_as_one(store: Store) -> None:
-    told = await study(store, Crew(), shelves=Shelves(failing={"academic_search": 3}))
-    lines = [line for line, _ in await watch(store, told.result)]
+async def test_a_fallback_is_reported_as_one(store: Store) -> None:
+    logged = await study(store, Crew(), shelves=Shelves(failing={"academic_search": 3}))
+    lines = [line for line, _ in await watch(store, logged.result)]
     assert any(
         line.what.startswith("Academic search failed, Web search stands in") and line.weight == "warning"
         for line in lines
@@ -104,13 +103,13 @@ async def test_a_fallback_is_told_as_one(store: Store) -> None:
 
 
 async def test_a_lost_critical_worker_is_a_failure(store: Store) -> None:
-    told = await study(store, Crew({"write_article": RuntimeError("down")}))
-    lines = [line for line, _ in await watch(store, told.result)]
+    logged = await study(store, Crew({"write_article": RuntimeError("down")}))
+    lines = [line for line, _ in await watch(store, logged.result)]
     failed = [line.what for line in lines if line.weight == "failure"]
     assert failed[0] == "Article writing failed, and nothing goes on without it: RuntimeError: down"
 
 
-def test_what_strategy_changed_is_told_and_nothing_if_it_changed_nothing() -> None:
+def test_what_strategy_changed_is_reported_and_nothing_if_it_changed_nothing() -> None:
     known: dict[str, Any] = {"iteration": 1, "plan": {"steps": []}, "cheaper": []}
     unchanged = events.PlanOptimized(**known, removed=[], changes=[], time_saved=0, cost_saved=0)
     changed = events.PlanOptimized(
@@ -121,8 +120,8 @@ def test_what_strategy_changed_is_told_and_nothing_if_it_changed_nothing() -> No
         cost_saved=1.4,
     )
     first, second = log(("", unchanged), ("", changed))
-    assert research_line(first, AgentState()) is None
-    assert research_line(second, AgentState()) == Line(
+    assert ResearchPresentation().own_line(first) is None
+    assert ResearchPresentation().own_line(second) == Line(
         "SEO optimization is left out.", "warning", ("saves $1.40", "saves 11m 00s"), "─", 1
     )
 
@@ -138,7 +137,7 @@ def test_no_text_of_a_model_reaches_the_terminal_as_more_than_one_safe_line(numb
         "attempts": 3,
         "error": bad,
     }
-    told: list[events.ResearchEvent] = [
+    logged: list[events.ResearchEvent] = [
         events.PhaseChanged(iteration=1, from_="executing", to="failed", time="", reason=bad),
         events.WorkerSkipped(**base, warning=bad),
         events.WorkerFailed(**base, error_type="X"),
@@ -152,29 +151,29 @@ def test_no_text_of_a_model_reaches_the_terminal_as_more_than_one_safe_line(numb
             should_continue=True, feedback=[bad], issues=[],
         ),
     ]  # fmt: skip
-    for event in log(*(("", one) for one in told)):
-        line = research_line(event, AgentState())
+    for event in log(*(("", one) for one in logged)):
+        line = ResearchPresentation().own_line(event)
         assert line is not None
         assert not {"\n", "\x1b", "\u202e"} & set(line.what), line.what
 
 
 @pytest.mark.parametrize(
-    ("value", "threshold", "told"),
+    ("value", "threshold", "logged"),
     [(0.88, 0.8, ("0.88", "0.80")), (0.9662, 0.97, ("0.966", "0.970")), (0.79996, 0.8, ("0.79996", "0.8")),
      (0.8, 0.8, ("0.80", "0.80")), (0.97001, 0.97, ("0.97", "0.97"))],
 )  # fmt: skip
 def test_a_quality_below_its_threshold_never_looks_like_it(
-    value: float, threshold: float, told: tuple[str, str]
+    value: float, threshold: float, logged: tuple[str, str]
 ) -> None:
-    assert against(value, threshold) == told
+    assert against(value, threshold) == logged
 
 
 # ── the picture ──
 
 
 async def test_the_picture_shows_phases_sources_and_workers(store: Store) -> None:
-    told = await study(store, Crew(), min_sources=10)
-    seen = await watch(store, told.result)
+    logged = await study(store, Crew(), min_sources=10)
+    seen = await watch(store, logged.result)
     begun = next(drawn for line, drawn in seen if line.what.startswith("Web search"))
     assert begun[0].what == "plan ✓ → strategy ✓ → work ● → evaluation ○ → merge ○"
     assert begun[1].what.endswith(" · iteration 1 of 3")
@@ -188,15 +187,15 @@ async def test_the_picture_shows_phases_sources_and_workers(store: Store) -> Non
 
 
 async def test_laps_keep_their_qualities_and_kept_work_is_marked(store: Store) -> None:
-    told = await tuned(store, [0.75, 0.88], {"fact_check": [half_checked(0.3), half_checked(1.0)]})
-    end = (await watch(store, told.result))[-1][1]
+    logged = await tuned(store, [0.75, 0.88], {"fact_check": [half_checked(0.3), half_checked(1.0)]})
+    end = (await watch(store, logged.result))[-1][1]
     assert end[1].what.endswith("iteration 2 of 3 · quality 0.75 → 0.88")
     assert any("= Web search" in line.what for line in end)
 
 
 async def test_a_failed_run_shows_where(store: Store) -> None:
-    told = await study(store, Crew({"write_article": RuntimeError("down")}))
-    shown, _, _, _ = await report(store, told.result)
+    logged = await study(store, Crew({"write_article": RuntimeError("down")}))
+    shown, _, _, _ = await report(store, logged.result)
     drawn = shown.drawing(12, alive=False)
     assert drawn[0].what == "plan ✓ → strategy ✓ → work ✗ → evaluation ○ → merge ○"
     assert drawn[0].weight == "failure"
@@ -205,8 +204,8 @@ async def test_a_failed_run_shows_where(store: Store) -> None:
 
 @pytest.mark.parametrize("most", [0, 1, 2, 3, 4, 12])
 async def test_a_low_terminal_gets_no_more_lines_than_it_has(store: Store, most: int) -> None:
-    told = await study(store, Crew())
-    assert all(len(drawn) <= most for _, drawn in await watch(store, told.result, most))
+    logged = await study(store, Crew())
+    assert all(len(drawn) <= most for _, drawn in await watch(store, logged.result, most))
 
 
 def test_a_run_that_has_not_begun_has_no_picture() -> None:
@@ -220,8 +219,8 @@ def test_a_run_that_has_not_begun_has_no_picture() -> None:
 
 
 async def test_the_report_shows_the_article_with_its_evidence_and_how_it_came_about(store: Store) -> None:
-    told = await tuned(store, [0.75, 0.88], {"fact_check": [half_checked(0.3), half_checked(1.0)]})
-    shown, html, markdown, data = await report(store, told.result)
+    logged = await tuned(store, [0.75, 0.88], {"fact_check": [half_checked(0.3), half_checked(1.0)]})
+    shown, html, markdown, data = await report(store, logged.result)
     assert shown.summary() == "14 sources · 2 iterations"
     assert '<a class="cite verified" href="#e1"' in html
     assert "<mark>" in html
@@ -239,25 +238,29 @@ async def test_the_report_shows_the_article_with_its_evidence_and_how_it_came_ab
 async def test_sources_are_counted_as_cited_and_what_is_missing_is_a_section(store: Store) -> None:
     text = "# Few\n\n## Part\n\nThe web report 1 counted 10 cases of it in one year. [@s1]"
     thin = {"coverage": 0.75, "tone": 0.9, "missing": ["prices"]}
-    told = await study(store, Crew({"write_article": text, "judge": thin}), min_quality=0.1)
-    shown, html, markdown, data = await report(store, told.result)
+    logged = await study(store, Crew({"write_article": text, "judge": thin}), min_quality=0.1)
+    shown, html, markdown, data = await report(store, logged.result)
     assert shown.summary() == "1 source · 1 iteration"
-    assert len(told.output["sources"]) == 14
+    assert len(logged.output["sources"]) == 14
     assert data["missing"] == {"coverage": 0.75, "missing": ["prices"], "unsupported": [], "unsourced": []}
     assert "The article was judged to cover 75% of the request." in markdown
     assert "The article was judged to cover 75% of the request." in html
 
 
 async def test_the_files_to_open_first_are_the_article_and_the_record(store: Store) -> None:
-    told = await study(store, Crew())
-    shown, _, _, _ = await report(store, told.result)
-    names = {one.id: one.name for one in told.result.artifacts}
-    assert [names[one] for one in shown.leading(told.output)] == ["article.html", "article.md", "record.html"]
+    logged = await study(store, Crew())
+    shown, _, _, _ = await report(store, logged.result)
+    names = {one.id: one.name for one in logged.result.artifacts}
+    assert [names[one] for one in shown.leading(logged.output)] == [
+        "article.html",
+        "article.md",
+        "record.html",
+    ]
 
 
 async def test_a_failed_run_has_a_report_of_what_it_found(store: Store) -> None:
-    told = await study(store, Crew({"write_article": RuntimeError("down")}))
-    _, html, markdown, data = await report(store, told.result)
+    logged = await study(store, Crew({"write_article": RuntimeError("down")}))
+    _, html, markdown, data = await report(store, logged.result)
     assert len(data["sources"]) == 14
     assert [one["status"] for one in data["workers"] if one["worker"] == "article_writer"] == ["failed"]
     assert "article_writer failed after 3 attempts" in html
@@ -265,9 +268,9 @@ async def test_a_failed_run_has_a_report_of_what_it_found(store: Store) -> None:
     assert "Web report 1" in html
 
 
-async def test_doubtful_claims_are_told(store: Store) -> None:
-    told = await study(store, Crew({"fact_check": half_checked(0.5)}), min_quality=0.1)
-    _, html, markdown, data = await report(store, told.result)
+async def test_doubtful_claims_are_reported(store: Store) -> None:
+    logged = await study(store, Crew({"fact_check": half_checked(0.5)}), min_quality=0.1)
+    _, html, markdown, data = await report(store, logged.result)
     assert data["doubts"]["verdicts"] == {"verified": 7, "unverified": 7}
     assert "What was not confirmed" in html
     assert "- ? not verified: " in markdown

@@ -15,7 +15,7 @@ from podium.workflows.research.flow import research_with
 from podium.workflows.research.library import Sources
 from tests.tools.site import Answer, Site, serving
 from tests.tools.sources.apis import OPENALEX
-from tests.workflows.research.crew import Clock, Crew, told_of
+from tests.workflows.research.crew import Clock, Crew, research_run_of
 
 PAGE = """<html><head><title>Tides {nth}</title></head><body><article><h1>Tides {nth}</h1>
 <p>The survey {nth} counted {cases} high tides in the harbour in one year, more than anybody had thought.</p>
@@ -99,11 +99,11 @@ async def test_pages_on_private_addresses_are_not_read_and_the_snippets_do(store
         web = [one for one in result.output["sources"] if one["kind"] == "web"]
         assert len(web) == 4
         assert not any(one["full_text"] for one in web)
-        told = await told_of(store, result, crew)
-        assert told.all("worker_completed", worker="web_scraper")[0]["fallback"] == "snippets"
+        logged = await research_run_of(store, result, crew)
+        assert logged.all("worker_completed", worker="web_scraper")[0]["fallback"] == "snippets"
 
 
-async def test_a_provider_in_trouble_is_told_and_the_others_answer(store: Store) -> None:
+async def test_a_provider_in_trouble_is_reported_and_the_others_answer(store: Store) -> None:
     """arXiv has no page here, so it answers 404; OpenAlex stands behind the same worker."""
     async with serving(works=said(OPENALEX), **pages()) as site:
         site.pages["/search"] = results(site)

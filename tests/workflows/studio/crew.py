@@ -19,16 +19,21 @@ def graded(percent: float, feedback: str = "", *suggestions: str) -> dict[str, A
     """A grade whose score is this many percent."""
     value = percent / 100
     return {
-        "quality": value, "relevance": value, "consistency": value, "feedback": feedback,
+        "quality": value,
+        "relevance": value,
+        "consistency": value,
+        "feedback": feedback,
         "suggestions": list(suggestions),
-    }  # fmt: skip
+    }
 
 
 def brief(*skills: str, approach: str = "the approach", **parts: Any) -> dict[str, Any]:
     """A brief; `plot="find a twist"` or `plot=("find a twist", "theme")` assigns a part, with its needs."""
-    given = {key: (part, ()) if isinstance(part, str) else (part[0], part[1:]) for key, part in parts.items()}
+    assigned = {
+        key: (part, ()) if isinstance(part, str) else (part[0], part[1:]) for key, part in parts.items()
+    }
     assignments = [
-        {"specialist": key, "task": task, "needs": list(needs)} for key, (task, needs) in given.items()
+        {"specialist": key, "task": task, "needs": list(needs)} for key, (task, needs) in assigned.items()
     ]
     return {"approach": approach, "required_skills": list(skills), "assignments": assignments}
 
@@ -71,11 +76,16 @@ class Crew(Scripted):
 
     def plain(self, call: podium.Call) -> Any:
         plain: dict[str, Any] = {
-            "brief": brief(), "grade": graded(95, "good"), "validate": {"conflicts": []},
-            "aggregate": "All in all.", "extract_facts": {"facts": []}, "route": {"scores": []},
+            "brief": brief(),
+            "grade": graded(95, "good"),
+            "validate": {"conflicts": []},
+            "aggregate": "All in all.",
+            "extract_facts": {"facts": []},
+            "route": {"scores": []},
             "resolve": {"yields": True, "reason": "it costs less", "output": "changed"},
-            "draft": DRAFT, "edit_result": edit(),
-        }  # fmt: skip
+            "draft": DRAFT,
+            "edit_result": edit(),
+        }
         if call.task == "compare":
             return judged("team")(call)
         return plain.get(call.task, f"{call.task} by {call.agent}")
@@ -94,14 +104,14 @@ async def make(store: Store, crew: Crew, request: str = WORKED, **options: Any) 
 
 def department(found: RunResult, key: str) -> dict[str, Any]:
     """The report of a department."""
-    return next(one for one in found.output["departments"] if one["departmentId"] == f"dept-{key}")
+    return next(report for report in found.output["departments"] if report["departmentId"] == f"dept-{key}")
 
 
 def specialist(found: RunResult, key: str, agent_id: str) -> dict[str, Any]:
-    return next(one for one in department(found, key)["specialistResults"] if one["agentId"] == agent_id)
+    return next(item for item in department(found, key)["specialistResults"] if item["agentId"] == agent_id)
 
 
-class Told(scripted.Told):
+class RunEvents(scripted.RunEvents):
     """The studio's own events of a run, in order."""
 
     namespace = "studio"

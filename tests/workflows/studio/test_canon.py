@@ -9,24 +9,24 @@ import pytest
 
 import podium
 from podium.brain import Brain, Fact
-from podium.brain.files import import_facts
+from podium.brain.review import import_facts
 from podium.engine.budget import Budget
 from podium.engine.log import Store
 from podium.engine.result import RunResult
 from podium.settings import Settings
 from podium.workflows.studio.fold import StudioState
-from tests.workflows.studio.crew import Crew, Told, artifact, conflict, department, make
+from tests.workflows.studio.crew import Crew, RunEvents, artifact, conflict, department, make
 
 BROWN = "Omar looks up. His eyes are brown."
 KNOWN = (("Omar", "eye colour", "brown"), ("Hale", "status", "dead"))
 
 
-def told(subject: str, predicate: str, value: str) -> dict[str, Any]:
+def logged(subject: str, predicate: str, value: str) -> dict[str, Any]:
     return {"subject": subject, "predicate": predicate, "value": value, "kind": "character"}
 
 
-BLUE = {"facts": [told("Omar", "eyes", "blue")]}
-RIGHT = {"facts": [told("Omar", "eyes", "brown")]}
+BLUE = {"facts": [logged("Omar", "eyes", "blue")]}
+RIGHT = {"facts": [logged("Omar", "eyes", "brown")]}
 NOTHING: dict[str, Any] = {"facts": []}
 YIELDS = {"yields": True, "reason": "it is settled", "output": BROWN}
 STAYS = {"yields": False, "reason": "the light changes", "output": ""}
@@ -51,29 +51,29 @@ async def test_the_head_concerned_yields_and_the_result_shows_who_and_why(bread:
     crew = Crew(
         {"facts/character/extract_facts": BLUE, "facts#2/character/extract_facts": RIGHT, "*/resolve": YIELDS}
     )
-    found = await goes_on(bread, crew)
-    (one,) = found.output["conflicts"]
+    result = await goes_on(bread, crew)
+    (one,) = result.output["conflicts"]
     assert (one["departments"], one["status"], one["severity"]) == (
         ["character", "canon"],
         "resolved",
         "high",
     )
     assert (one["yielded"], one["reason"]) == ("character", "it is settled")
-    assert department(found, "character")["output"] == BROWN
+    assert department(result, "character")["output"] == BROWN
     settled = "Resolved: Character Department yielded, because it is settled"
-    assert settled in await artifact(bread, found, "record.md")
-    assert not [line for line in found.warnings if "Unresolved" in line]
-    asked = crew.asked_to("resolve")[0].prompt
-    assert "“blue” instead of “brown”" in asked
-    assert "- Omar, eye colour: brown" in asked.partition("cannot yield")[2]
-    events = await Told.of(bread, found.run_id)
+    assert settled in await artifact(bread, result, "record.md")
+    assert not [line for line in result.warnings if "Unresolved" in line]
+    prompt = crew.asked_to("resolve")[0].prompt
+    assert "“blue” instead of “brown”" in prompt
+    assert "- Omar, eye colour: brown" in prompt.partition("cannot yield")[2]
+    events = await RunEvents.of(bread, result.run_id)
     assert [(one["id"], one["round"]) for one in events.of_type("conflict_found")] == [("c1", 1)]
     assert [(one["by"], one["round"]) for one in events.of_type("conflict_resolved")] == [("character", 1)]
     assert [one["conflicts"] for one in events.of_type("validated")] == [1, 0]
 
 
 async def test_facts_are_proposed_from_the_text_as_it_is_in_the_end(bread: Store) -> None:
-    hungry = {"facts": [*RIGHT["facts"], told("Omar", "fears", "hunger")]}
+    hungry = {"facts": [*RIGHT["facts"], logged("Omar", "fears", "hunger")]}
     crew = Crew(
         {
             "facts/character/extract_facts": BLUE,
@@ -83,23 +83,24 @@ async def test_facts_are_proposed_from_the_text_as_it_is_in_the_end(bread: Store
     )
     await goes_on(bread, crew)
     brain = await Brain.open(bread, "bread")
-    assert [(one.predicate, one.value) for one in await brain.facts(("proposed",))] == [
-        ("eyes", "brown"), ("fears", "hunger"),
-    ]  # fmt: skip
+    assert [(fact.predicate, fact.value) for fact in await brain.facts(("proposed",))] == [
+        ("eyes", "brown"),
+        ("fears", "hunger"),
+    ]
     assert BROWN in crew.asked("facts#2/character/extract_facts")[0].prompt
 
 
 async def test_a_head_that_does_not_yield_is_asked_twice_and_then_it_stays_open(bread: Store) -> None:
     crew = Crew({"*/extract_facts": BLUE, "*/resolve": STAYS})
-    found = await goes_on(bread, crew)
-    assert found.status == "completed"
-    (one,) = found.output["conflicts"]
+    result = await goes_on(bread, crew)
+    assert result.status == "completed"
+    (one,) = result.output["conflicts"]
     assert (one["status"], one["rounds"]) == ("unresolved", 2)
     assert one["said"] == 2 * ["Character Department does not yield: the light changes."]
     assert len(crew.asked_to("resolve")) == 2
     assert len(crew.asked_to("extract_facts")) == 1, "the text is the same, so are its facts"
-    assert "**Unresolved.** Character Department does not yield" in await artifact(bread, found, "record.md")
-    assert any("Unresolved conflict (high)" in line for line in found.warnings)
+    assert "**Unresolved.** Character Department does not yield" in await artifact(bread, result, "record.md")
+    assert any("Unresolved conflict (high)" in line for line in result.warnings)
 
 
 async def test_a_head_that_only_says_so_is_found_out(bread: Store) -> None:
@@ -110,23 +111,25 @@ async def test_a_head_that_only_says_so_is_found_out(bread: Store) -> None:
             "resolve[c1-character-2]/resolve": {**YIELDS, "output": "Blue, as ever."},
         }
     )
-    found = await goes_on(bread, crew)
-    (one,) = found.output["conflicts"]
+    result = await goes_on(bread, crew)
+    (one,) = result.output["conflicts"]
     assert (one["status"], one["yielded"]) == ("unresolved", None)
     assert one["said"] == 2 * ["Character Department had yielded, but it is still there."]
     assert len(crew.asked_to("extract_facts")) == 3, "the last word is looked at too"
 
 
 async def test_what_a_changed_text_no_longer_says_is_settled_by_that(bread: Store) -> None:
-    two = {"facts": [*BLUE["facts"], told("Hale", "says", "Light the lamp!")]}
+    two = {"facts": [*BLUE["facts"], logged("Hale", "says", "Light the lamp!")]}
     crew = Crew(
         {
-            "facts/character/extract_facts": two, "facts#2/character/extract_facts": RIGHT,
-            "resolve[c1-character-1]/resolve": YIELDS, "resolve[c2-character-1]/resolve": STAYS,
+            "facts/character/extract_facts": two,
+            "facts#2/character/extract_facts": RIGHT,
+            "resolve[c1-character-1]/resolve": YIELDS,
+            "resolve[c2-character-1]/resolve": STAYS,
         }
-    )  # fmt: skip
-    found = await goes_on(bread, crew)
-    eyes, speech = found.output["conflicts"]
+    )
+    result = await goes_on(bread, crew)
+    eyes, speech = result.output["conflicts"]
     assert (eyes["yielded"], speech["yielded"]) == ("character", "character")
     assert "no longer" in speech["reason"]
 
@@ -134,18 +137,19 @@ async def test_what_a_changed_text_no_longer_says_is_settled_by_that(bread: Stor
 async def test_a_changed_text_may_deny_something_else_and_that_is_settled_in_the_second_round(
     bread: Store,
 ) -> None:
-    speaks = {"facts": [told("Hale", "says", "Light the lamp!")]}
+    speaks = {"facts": [logged("Hale", "says", "Light the lamp!")]}
     crew = Crew(
         {
-            "facts/character/extract_facts": BLUE, "facts#2/character/extract_facts": speaks,
+            "facts/character/extract_facts": BLUE,
+            "facts#2/character/extract_facts": speaks,
             "facts#3/character/extract_facts": NOTHING,
             "resolve[c1-character-1]/resolve": {**YIELDS, "output": "Hale speaks."},
             "resolve[c2-character-2]/resolve": YIELDS,
         }
-    )  # fmt: skip
-    found = await goes_on(bread, crew)
-    assert [one["status"] for one in found.output["conflicts"]] == ["resolved", "resolved"]
-    assert found.output["conflicts"][1]["severity"] == "critical"
+    )
+    result = await goes_on(bread, crew)
+    assert [conflict["status"] for conflict in result.output["conflicts"]] == ["resolved", "resolved"]
+    assert result.output["conflicts"][1]["severity"] == "critical"
 
 
 async def test_facts_that_cannot_be_had_the_second_time_leave_it_at_what_the_head_said(bread: Store) -> None:
@@ -156,17 +160,17 @@ async def test_facts_that_cannot_be_had_the_second_time_leave_it_at_what_the_hea
             "*/resolve": YIELDS,
         }
     )
-    found = await goes_on(bread, crew)
-    assert found.output["conflicts"][0]["status"] == "resolved"
-    assert any("No facts were taken" in warning for warning in found.warnings)
+    result = await goes_on(bread, crew)
+    assert result.output["conflicts"][0]["status"] == "resolved"
+    assert any("No facts were taken" in warning for warning in result.warnings)
     assert await (await Brain.open(bread, "bread")).facts(("proposed",)) == []
 
 
 async def test_the_master_reads_what_was_found_by_rule_so_that_nothing_is_settled_twice(bread: Store) -> None:
     crew = Crew({"*/extract_facts": BLUE, "*/resolve": STAYS})
     await goes_on(bread, crew)
-    said = crew.asked("validate")[0].prompt
-    assert "“blue” instead of “brown”" in said.partition("# Found already")[2]
+    prompt = crew.asked("validate")[0].prompt
+    assert "“blue” instead of “brown”" in prompt.partition("# Found already")[2]
 
 
 async def test_only_the_department_that_denies_it_is_asked(bread: Store) -> None:
@@ -177,33 +181,35 @@ async def test_only_the_department_that_denies_it_is_asked(bread: Store) -> None
             "*/resolve": YIELDS,
         }
     )
-    found = await goes_on(bread, crew, departments="character,story")
+    result = await goes_on(bread, crew, departments="character,story")
     assert [call.path for call in crew.asked_to("resolve")] == ["resolve[c1-story-1]/resolve"]
     assert "facts#2/character/extract_facts" not in crew.paths
-    assert department(found, "story")["output"] == BROWN
+    assert department(result, "story")["output"] == BROWN
 
 
 async def test_departments_and_canon_are_settled_in_the_same_rounds(bread: Store) -> None:
     crew = Crew(
         {
-            "facts/story/extract_facts": BLUE, "*/resolve": YIELDS,
+            "facts/story/extract_facts": BLUE,
+            "*/resolve": YIELDS,
             "validate": {"conflicts": [conflict("character", "story", what="the hour")]},
             "validate#2": {"conflicts": []},
         }
-    )  # fmt: skip
-    found = await goes_on(bread, crew, departments="character,story")
-    assert [set(one["departments"]) for one in found.output["conflicts"]] == [
-        {"story", "canon"}, {"character", "story"},
-    ]  # fmt: skip
-    assert {one["status"] for one in found.output["conflicts"]} == {"resolved"}
-    assert "and the project's canon**" in await artifact(bread, found, "record.md")
+    )
+    result = await goes_on(bread, crew, departments="character,story")
+    assert [set(one["departments"]) for one in result.output["conflicts"]] == [
+        {"story", "canon"},
+        {"character", "story"},
+    ]
+    assert {one["status"] for one in result.output["conflicts"]} == {"resolved"}
+    assert "and the project's canon**" in await artifact(bread, result, "record.md")
 
 
 async def test_a_contradiction_that_nothing_in_the_request_points_to_is_found(bread: Store) -> None:
-    speaks = {"facts": [told("Hale", "says", "Light the lamp!")]}
+    speaks = {"facts": [logged("Hale", "says", "Light the lamp!")]}
     crew = Crew({"facts/story/extract_facts": speaks, "facts#2/story/extract_facts": NOTHING})
-    found = await goes_on(bread, crew, "A tale of bread", departments="story")
-    (one,) = found.output["conflicts"]
+    result = await goes_on(bread, crew, "A tale of bread", departments="story")
+    (one,) = result.output["conflicts"]
     assert (one["status"], one["severity"]) == ("resolved", "critical")
     assert crew.asked_to("validate") == [], "one department, and nothing settled has to do with the request"
     assert "- Hale, status: dead" in crew.asked_to("resolve")[0].prompt
@@ -217,40 +223,44 @@ async def test_the_master_reads_what_is_settled_of_whom_the_texts_name_and_not_o
     crew = Crew(
         {
             "story/head_execute": "At dusk it is Hale who sees to the lamp.",
-            "validate": ghostly, "validate#2": {"conflicts": []}, "*/resolve": YIELDS,
+            "validate": ghostly,
+            "validate#2": {"conflicts": []},
+            "*/resolve": YIELDS,
         }
-    )  # fmt: skip
-    found = await goes_on(bread, crew, "A tale of bread", departments="story")
+    )
+    result = await goes_on(bread, crew, "A tale of bread", departments="story")
     assert "- Hale, status: dead" not in crew.asked("story/head_execute")[0].prompt
     assert "- Hale, status: dead" in crew.asked("validate")[0].prompt
     assert "- Hale, status: dead" in crew.asked_to("resolve")[0].prompt
-    assert found.output["conflicts"][0]["yielded"] == "story"
+    assert result.output["conflicts"][0]["yielded"] == "story"
 
 
-async def test_the_log_tells_the_same_as_the_output(bread: Store) -> None:
+async def test_the_log_shows_the_same_as_the_output(bread: Store) -> None:
     crew = Crew({"*/extract_facts": BLUE, "*/resolve": {**YIELDS, "output": "Blue, still."}})
-    found = await goes_on(bread, crew)
-    rows = await bread.read(found.run_id)
-    (state,) = StudioState.of(row.to_event(found.run_id) for row in rows).conflicts.values()
-    assert (state.yielded, found.output["conflicts"][0]["yielded"]) == ("", None)
+    result = await goes_on(bread, crew)
+    rows = await bread.read(result.run_id)
+    (state,) = StudioState.of(row.to_event(result.run_id) for row in rows).conflicts.values()
+    assert (state.yielded, result.output["conflicts"][0]["yielded"]) == ("", None)
 
 
 async def test_a_replay_comes_to_the_same_without_a_call(bread: Store) -> None:
     crew = Crew(
         {"facts/character/extract_facts": BLUE, "facts#2/character/extract_facts": RIGHT, "*/resolve": YIELDS}
     )
-    found = await goes_on(bread, crew)
-    assert (await podium.replay(found.run_id, store=bread)).output == found.output
+    result = await goes_on(bread, crew)
+    assert (await podium.replay(result.run_id, store=bread)).output == result.output
 
 
 async def test_a_budget_that_ends_while_facts_are_taken_keeps_none_and_can_go_on(bread: Store) -> None:
-    fears = {"facts": [told("Omar", "fears", "hunger")]}
+    fears = {"facts": [logged("Omar", "fears", "hunger")]}
     crew = Crew(
         {
-            "facts/character/extract_facts": fears, "facts/story/extract_facts": BLUE,
-            "facts#2/story/extract_facts": NOTHING, "*/resolve": YIELDS,
+            "facts/character/extract_facts": fears,
+            "facts/story/extract_facts": BLUE,
+            "facts#2/story/extract_facts": NOTHING,
+            "*/resolve": YIELDS,
         }
-    )  # fmt: skip
+    )
     few = await goes_on(bread, crew, departments="character,story", budget=Budget(calls=4))
     assert (few.status, few.stop_reason) == ("partial", "budget")
     assert any("not checked to the end" in warning for warning in few.warnings)

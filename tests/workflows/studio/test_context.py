@@ -16,7 +16,7 @@ from podium.workflows.studio.team import load_team
 from tests.workflows.studio.crew import (
     WORKED,
     Crew,
-    Told,
+    RunEvents,
     artifact,
     brief,
     department,
@@ -41,7 +41,7 @@ PARTS: dict[str, Any] = {
 
 async def test_a_specialist_sees_its_part_the_parts_of_others_and_the_work_it_needs(store: Store) -> None:
     crew = Crew(PARTS)
-    found = await make(store, crew, "a scene", **ALWAYS)
+    result = await make(store, crew, "a scene", **ALWAYS)
     lines = crew.asked("story/dialogue/attempt/execute")[0].prompt
     plot = crew.asked("story/plot/attempt/execute")[0].prompt
     assert "Dialogue Specialist (dialogue): Write twelve lines." in lines
@@ -52,7 +52,7 @@ async def test_a_specialist_sees_its_part_the_parts_of_others_and_the_work_it_ne
     for prompt in (lines, plot):
         assert "Two rivals on a night train." in prompt
         assert "Story Department: plot, dialogue, theme, pacing" in prompt
-    report = specialist(found, "story", "story-dialogue-specialist")
+    report = specialist(result, "story", "story-dialogue-specialist")
     assert report["assignment"] == "Write twelve lines."
 
 
@@ -68,17 +68,22 @@ async def test_work_that_was_not_accepted_is_not_given_to_those_who_need_it(stor
 
 async def test_the_grade_sees_brief_part_threshold_siblings_and_earlier_feedback(store: Store) -> None:
     script = {
-        **PARTS, "story/dialogue/attempt/grade": graded(70, "line 3 is flat"),
+        **PARTS,
+        "story/dialogue/attempt/grade": graded(70, "line 3 is flat"),
         "story/dialogue/attempt#2/grade": graded(90),
-    }  # fmt: skip
+    }
     crew = Crew(script)
     await make(store, crew, "a scene", **ALWAYS)
     prompt = crew.asked("story/dialogue/attempt#2/grade")[0].prompt
     for known in (
-        "Two rivals on a night train.", "Assignment: Write twelve lines.", "from a score of 80 of 100",
-        "THE TURN", "Attempt 1: scored 70, the threshold is 80. line 3 is flat",
-        "- Plot Specialist: Find the turn of the scene.", "does it do its assignment",
-    ):  # fmt: skip
+        "Two rivals on a night train.",
+        "Assignment: Write twelve lines.",
+        "from a score of 80 of 100",
+        "THE TURN",
+        "Attempt 1: scored 70, the threshold is 80. line 3 is flat",
+        "- Plot Specialist: Find the turn of the scene.",
+        "does it do its assignment",
+    ):
         assert known in prompt, known
     assert "earlier attempts" not in crew.asked("story/dialogue/attempt/grade")[0].prompt
 
@@ -88,12 +93,14 @@ async def test_a_batch_is_graded_with_the_same_knowledge_in_waves(store: Store) 
         return {"grades": [{"specialist": key, **graded(90)}]}
 
     script = {
-        "story/brief": PARTS["story/brief"], "story/round/plot/execute": "THE TURN",
-        "story/round/grade": one("Plot Specialist"), "story/round#2/grade": one("dialogue"),
-    }  # fmt: skip
+        "story/brief": PARTS["story/brief"],
+        "story/round/plot/execute": "THE TURN",
+        "story/round/grade": one("Plot Specialist"),
+        "story/round#2/grade": one("dialogue"),
+    }
     crew = Crew(script)
-    found = await make(store, crew, "a scene", **ALWAYS, batch_grading=True)
-    assert found.status == "completed"
+    result = await make(store, crew, "a scene", **ALWAYS, batch_grading=True)
+    assert result.status == "completed"
     assert "THE TURN" in crew.asked("story/round#2/dialogue/execute")[0].prompt
     prompt = crew.asked("story/round#2/grade")[0].prompt
     assert "Assignment: Write twelve lines." in prompt
@@ -156,9 +163,9 @@ def test_in_the_worked_example_audio_starts_at_once() -> None:
 
 async def test_the_sound_department_reads_the_scene(store: Store) -> None:
     crew = Crew({"story/synthesize": "A kettle, no glass."})
-    found = await make(store, crew, "Write a scene in a night train with a sound concept")
-    told = await Told.of(store, found.run_id)
-    assert told.index("department_completed", department="story") < told.index(
+    result = await make(store, crew, "Write a scene in a night train with a sound concept")
+    log = await RunEvents.of(store, result.run_id)
+    assert log.index("department_completed", department="story") < log.index(
         "department_started", department="audio"
     )
     assert '<material from="Story Department">\nA kettle, no glass.' in crew.asked("audio/brief")[0].prompt
@@ -192,9 +199,9 @@ def test_a_person_that_the_project_knows_is_a_name() -> None:
 
 async def test_the_character_department_reads_the_story(store: Store) -> None:
     crew = Crew({"story/synthesize": "Mara bakes; Tom steals."})
-    found = await make(store, crew, "Write a story with a hero and a villain")
-    told = await Told.of(store, found.run_id)
-    assert told.index("department_completed", department="story") < told.index(
+    result = await make(store, crew, "Write a story with a hero and a villain")
+    log = await RunEvents.of(store, result.run_id)
+    assert log.index("department_completed", department="story") < log.index(
         "department_started", department="character"
     )
     material = '<material from="Story Department">\nMara bakes; Tom steals.'
@@ -234,9 +241,9 @@ async def test_max_retries_of_a_head_count(store: Store, tmp_path: Path) -> None
     gone = RuntimeError("gone")
     script = {"story/synthesize": gone, "story/synthesize#2": gone}
     crew = Crew(script)
-    found = await make(store, crew, "x", **ALWAYS, team=team_with(tmp_path, "max_retries: 1"))
+    result = await make(store, crew, "x", **ALWAYS, team=team_with(tmp_path, "max_retries: 1"))
     assert len(crew.asked_to("synthesize")) == 2
-    assert (found.status, department(found, "story")["flags"]) == ("partial", ["partial_synthesis_failure"])
+    assert (result.status, department(result, "story")["flags"]) == ("partial", ["partial_synthesis_failure"])
 
 
 # ── the master ──
@@ -246,24 +253,24 @@ async def test_the_master_integrates_everything_that_was_delivered(store: Store)
     crew = Crew(
         {"story/synthesize": "THE SCENE", "audio/synthesize": "Proposal to Story: let a glass break."}
     )
-    found = await make(store, crew, WORKED)
+    result = await make(store, crew, WORKED)
     prompt = crew.asked("aggregate")[0].prompt
     for known in ("THE SCENE", "let a glass break", "Adopt what departments proposed to each other"):
         assert known in prompt
     assert "score" not in prompt.partition("# Your task")[0].lower(), "the master is not told scores"
-    assert found.output["deliverable"] == f"# {WORKED}\n\nAll in all.\n"
+    assert result.output["deliverable"] == f"# {WORKED}\n\nAll in all.\n"
 
 
 async def test_the_text_of_a_single_department_is_handed_over_without_a_call_of_the_master(
     store: Store,
 ) -> None:
     crew = Crew({"story/head_execute": "# Bread\n\nTHE SCENE"})
-    found = await make(store, crew, "x", departments="story", editor=True)
+    result = await make(store, crew, "x", departments="story", editor=True)
     assert crew.paths == ["story/head_execute", "delivery/edit_result"]
-    assert found.output["deliverable"] == "# Bread\n\nTHE SCENE\n"
-    assert (found.status, found.quality, found.warnings) == ("completed", 85.0, [])
-    told = await Told.of(store, found.run_id)
-    assert len(told.of_type("aggregated")) == 1
+    assert result.output["deliverable"] == "# Bread\n\nTHE SCENE\n"
+    assert (result.status, result.quality, result.warnings) == ("completed", 85.0, [])
+    log = await RunEvents.of(store, result.run_id)
+    assert len(log.of_type("aggregated")) == 1
     assert "Proposal to" not in crew.calls[0].prompt, "nobody would read a proposal"
 
 
@@ -281,7 +288,7 @@ async def test_the_master_is_asked_where_a_specialists_work_stands_in_for_the_sy
 
 async def test_a_master_that_writes_nothing_leaves_the_departments_texts(store: Store) -> None:
     crew = Crew({"aggregate": " ", "story/synthesize": "THE SCENE"})
-    found = await make(store, crew, "x", departments="story,audio")
-    assert "THE SCENE" in found.output["deliverable"]
-    assert any("master's text was empty" in warning for warning in found.warnings)
-    assert "THE SCENE" in await artifact(store, found, "record.md")
+    result = await make(store, crew, "x", departments="story,audio")
+    assert "THE SCENE" in result.output["deliverable"]
+    assert any("master's text was empty" in warning for warning in result.warnings)
+    assert "THE SCENE" in await artifact(store, result, "record.md")

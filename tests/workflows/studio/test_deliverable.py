@@ -13,18 +13,22 @@ import pytest
 
 from podium.engine.log import Store
 from podium.engine.result import RunResult
-from podium.workflows.studio.deliverable import demoted, integrated_text, title_and_body, with_line_breaks
+from podium.workflows.studio.record import demoted, integrated_text, title_and_body, with_line_breaks
 from tests.workflows.studio.crew import WORKED, Crew, artifact, brief, conflict, graded, make
 
 TROUBLED: dict[str, Any] = {
     "character/brief": brief("appearance", "arc"),
     "character/arc/attempt/grade": graded(10, "it leads nowhere"),
-    "character/arc/attempt#2/grade": graded(20), "character/arc/attempt#3/grade": graded(30, "still nowhere"),
-    "character/arc/attempt#4/grade": graded(5), "audio/brief": RuntimeError("down"),
-    "audio/brief#2": RuntimeError("down"), "audio/brief#3": RuntimeError("down"),
-    "audio/brief#4": RuntimeError("down"), "story/synthesize": "# Big title\n\n## Part\n\nText.",
+    "character/arc/attempt#2/grade": graded(20),
+    "character/arc/attempt#3/grade": graded(30, "still nowhere"),
+    "character/arc/attempt#4/grade": graded(5),
+    "audio/brief": RuntimeError("down"),
+    "audio/brief#2": RuntimeError("down"),
+    "audio/brief#3": RuntimeError("down"),
+    "audio/brief#4": RuntimeError("down"),
+    "story/synthesize": "# Big title\n\n## Part\n\nText.",
     "validate": {"conflicts": [conflict("story", "character", what="dawn or midnight")]},
-}  # fmt: skip
+}
 """A run in which much goes wrong."""
 
 
@@ -48,15 +52,20 @@ def test_a_deliverable_without_a_title_is_called_after_the_request() -> None:
     assert title_and_body("# Dawn\n\nText.\n") == ("Dawn", "Text.")
 
 
-async def test_the_record_has_one_section_for_each_department_and_tells_what_was_rejected(
+async def test_the_record_has_one_section_for_each_department_and_shows_what_was_rejected(
     store: Store,
 ) -> None:
-    found = await make(store, Crew(TROUBLED))
-    text = await artifact(store, found, "record.md")
+    result = await make(store, Crew(TROUBLED))
+    text = await artifact(store, result, "record.md")
     assert re.findall(r"^## (.+)$", text, re.MULTILINE) == [
-        "What is missing", "Routing", "Story Department", "Character Department", "Visual Department",
-        "Audio Department", "Settled conflicts",
-    ]  # fmt: skip
+        "What is missing",
+        "Routing",
+        "Story Department",
+        "Character Department",
+        "Visual Department",
+        "Audio Department",
+        "Settled conflicts",
+    ]
     assert "#### Big title" in text
     assert "*Failed: the head failed 4 times; last: RuntimeError: down*" in text
 
@@ -72,11 +81,11 @@ async def test_a_rejected_line_quotes_the_feedback_on_the_attempt_that_counts(st
 
 async def test_work_without_a_grade_is_said_to_have_none(store: Store) -> None:
     crew = Crew({"story/brief": brief("plot"), "*/grade": RuntimeError("down")})
-    found = await make(store, crew, "x", departments="story", specialists="always")
-    text = await artifact(store, found, "record.md")
-    assert "Plot Specialist 75 (not graded), rejected: No grade could be had; it counts 75" in text
+    result = await make(store, crew, "x", departments="story", specialists="always")
+    text = await artifact(store, result, "record.md")
+    assert "Plot Specialist 75 (not graded), rejected: It could not be graded, counts 75" in text
     assert "Score 75" not in text
-    assert "No grade could be had" in crew.asked("story/head_execute")[0].prompt
+    assert "It could not be graded" in crew.asked("story/head_execute")[0].prompt
 
 
 def test_only_lines_of_a_paragraph_are_kept_apart() -> None:
@@ -88,8 +97,8 @@ def test_only_lines_of_a_paragraph_are_kept_apart() -> None:
 
 async def test_lines_of_dialogue_stand_below_each_other_on_the_page(store: Store) -> None:
     crew = Crew({"story/head_execute": "MARA: Stay.\nTOM: No.\n\nHe leaves."})
-    found = await make(store, crew, "x", departments="story")
-    page = await artifact(store, found, "deliverable.html")
+    result = await make(store, crew, "x", departments="story")
+    page = await artifact(store, result, "deliverable.html")
     assert re.search(r"MARA: Stay\.<br ?/?>\s*TOM: No\.", page)
 
 
@@ -123,7 +132,7 @@ async def test_the_page_is_well_formed_self_contained_and_without_script(store: 
     assert ids == ["dept-story", "dept-character", "dept-visual", "dept-audio"]
     targets = [attributes["href"] for tag, attributes in page.seen if tag == "a"]
     assert targets == [f"#{name}" for name in ids]
-    for told in (
+    for logged in (
         "Arc Specialist",
         "rejected",
         "it leads nowhere",
@@ -131,7 +140,7 @@ async def test_the_page_is_well_formed_self_contained_and_without_script(store: 
         "yielded",
         "RuntimeError: down",
     ):
-        assert told in text
+        assert logged in text
 
 
 async def test_a_conflict_is_shown_with_the_names_of_those_concerned_and_what_they_said(store: Store) -> None:
@@ -140,23 +149,23 @@ async def test_a_conflict_is_shown_with_the_names_of_those_concerned_and_what_th
         "*/validate": {"conflicts": [conflict("story", "audio", what="dawn or midnight")]},
         "*/resolve": {"yields": False, "reason": "it is <dawn>"},
     }
-    found = await make(store, Crew(open_one), "x", departments="story,audio")
-    text = await page_of(store, found)
+    result = await make(store, Crew(open_one), "x", departments="story,audio")
+    text = await page_of(store, result)
     assert "<b>Story Department and Audio Department</b>" in text
     assert "Unresolved after 2 rounds." in text
     assert text.index("dawn or midnight") < text.index("Overall quality"), "open conflicts stand at the top"
-    assert found.output["overall_quality"] == 85.0, "95, and 10 less for an open conflict"
-    assert "dawn or midnight" not in await artifact(store, found, "deliverable.html")
+    assert result.output["overall_quality"] == 85.0, "95, and 10 less for an open conflict"
+    assert "dawn or midnight" not in await artifact(store, result, "deliverable.html")
     assert text.count("Audio Department does not yield: it is &lt;dawn&gt;.") == 1, "once, not once a round"
     resolved = await page_of(store, await make(store, Crew(TROUBLED)))
     assert re.search(r"Resolved: \w+ Department yielded\. <span class=\"why\">it costs less</span>", resolved)
 
 
-async def test_the_page_tells_how_it_came_about(store: Store) -> None:
-    found = await make(store, Crew())
-    footer = (await page_of(store, found)).partition("<footer>")[2]
+async def test_the_page_shows_how_it_came_about(store: Store) -> None:
+    result = await make(store, Crew())
+    footer = (await page_of(store, result)).partition("<footer>")[2]
     assert "a studio of 4 departments, team film, with " in footer
-    assert f"podium report {found.run_id}" in footer
+    assert f"podium report {result.run_id}" in footer
 
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -169,10 +178,20 @@ async def test_a_browser_shows_the_page_of_the_worked_example(store: Store, tmp_
     file.write_text(await page_of(store, await make(store, Crew(TROUBLED))))
     assert CHROMIUM is not None
     done = subprocess.run(  # noqa: ASYNC221 - nothing else runs here
-        [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}/profile",
-         "--dump-dom", file.as_uri()],
-        capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+        [
+            CHROMIUM,
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            f"--user-data-dir={tmp_path}/profile",
+            "--dump-dom",
+            file.as_uri(),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     assert WORKED in done.stdout
     assert "Specialist" in done.stdout

@@ -20,7 +20,7 @@ from podium.workflows.studio.context import NewFact
 from podium.workflows.studio.flow import studio_with
 from tests.workflows import scripted
 from tests.workflows.studio.crew import Crew, artifact, conflict, edit, judged, make
-from tests.workflows.studio.test_memory import Memory, told
+from tests.workflows.studio.test_memory import Memory, fact_data
 
 SCENE = "# Bread\n\nDawn. A stall.\n\nMARA: Stay.\nTOM: No."
 DUSK = edit(changes=[{"find": "Dawn. A stall.", "replace": "Dusk. A stall."}])
@@ -49,8 +49,8 @@ async def from_log(store: Store, run_id: str) -> tuple[str, str, str]:
 
 async def test_heads_and_master_see_the_points_and_the_draft(store: Store) -> None:
     crew = Crew()
-    found = await make(store, crew, **BOTH)
-    assert found.status == "completed", found.error
+    result = await make(store, crew, **BOTH)
+    assert result.status == "completed", result.error
     assert crew.tasks[0] == "draft"
     for task in ("brief", "synthesize", "aggregate"):
         assert all(POINT in call.prompt for call in crew.asked_to(task)), task
@@ -74,12 +74,12 @@ async def test_a_head_that_writes_alone_sees_the_points_and_the_draft(store: Sto
 
 async def test_without_floor_and_editor_nothing_is_asked_or_shown_beyond_the_team(store: Store) -> None:
     crew = Crew()
-    found = await make(store, crew)
+    result = await make(store, crew)
     assert not {"draft", "edit_result", "compare"} & set(crew.tasks)
     assert not any("complete result contains" in call.prompt for call in crew.calls)
-    assert found.output["comparison"] is None
-    assert "How the result was checked" not in await artifact(store, found, "record.md")
-    assert {one.name for one in found.artifacts} == {
+    assert result.output["comparison"] is None
+    assert "How the result was checked" not in await artifact(store, result, "record.md")
+    assert {one.name for one in result.artifacts} == {
         "deliverable.md",
         "deliverable.html",
         "record.md",
@@ -89,12 +89,12 @@ async def test_without_floor_and_editor_nothing_is_asked_or_shown_beyond_the_tea
 
 async def test_a_small_budget_gets_no_draft(store: Store) -> None:
     crew = Crew()
-    found = await make(
+    result = await make(
         store, crew, "Create character Aladdin", specialists="never", budget=Budget(calls=6), **BOTH
     )
     assert crew.tasks == ["head_execute", "edit_result"]
-    assert found.status == "completed", found.error
-    skipped = await scripted.told(store, found.run_id, "floor")
+    assert result.status == "completed", result.error
+    skipped = await scripted.events_of(store, result.run_id, "floor")
     assert ("skipped", {"reason": "it would take too much of this budget"}) in skipped
 
 
@@ -103,12 +103,12 @@ async def test_a_small_budget_gets_no_draft(store: Store) -> None:
 
 async def test_the_editors_changes_reach_files_report_and_show(store: Store) -> None:
     crew = Crew({"aggregate": SCENE, "delivery/edit_result": DUSK})
-    found = await make(store, crew, departments="story,audio", **BOTH)
+    result = await make(store, crew, departments="story,audio", **BOTH)
     whole = "# Bread\n\nDusk. A stall.\n\nMARA: Stay.  \nTOM: No.\n"
-    assert found.output["deliverable"] == whole
-    assert await artifact(store, found, "deliverable.md") == whole
-    page = await artifact(store, found, "deliverable.html")
-    shown, markdown, html = await from_log(store, found.run_id)
+    assert result.output["deliverable"] == whole
+    assert await artifact(store, result, "deliverable.md") == whole
+    page = await artifact(store, result, "deliverable.html")
+    shown, markdown, html = await from_log(store, result.run_id)
     assert shown == whole
     for text in (page, markdown, html, *(call.prompt for call in crew.asked_to("compare"))):
         assert "Dusk. A stall." in text
@@ -116,8 +116,8 @@ async def test_the_editors_changes_reach_files_report_and_show(store: Store) -> 
     (asked,) = crew.asked_to("edit_result")
     assert "MARA: Stay.\nTOM: No." in asked.prompt, "as the editor would quote it"
     assert '<material title="Audio Department">' in asked.prompt
-    assert found.output["comparison"]["preferred"] == "team"
-    for text in (markdown, html, await artifact(store, found, "record.md")):
+    assert result.output["comparison"]["preferred"] == "team"
+    for text in (markdown, html, await artifact(store, result, "record.md")):
         assert "Editor: 1 part of the request checked, 1 passage changed." in text
         assert "the team's text is better than the direct draft" in text.replace("&#39;", "'")
 
@@ -125,21 +125,23 @@ async def test_the_editors_changes_reach_files_report_and_show(store: Store) -> 
 async def test_a_part_that_the_editor_finds_unanswered_makes_the_run_partial(store: Store) -> None:
     whole = await make(store, Crew(), departments="story")
     crew = Crew({"delivery/edit_result": edit("the length in minutes")})
-    found = await make(store, crew, departments="story", **BOTH)
-    assert (found.status, found.stop_reason, found.output["missing"]) == (
+    result = await make(store, crew, departments="story", **BOTH)
+    assert (result.status, result.stop_reason, result.output["missing"]) == (
         "partial",
         "not met",
         ["the length in minutes"],
     )
-    assert found.output["overall_quality"] == whole.output["overall_quality"]
-    assert "Missing: the length in minutes" in found.warnings
-    assert "- the length in minutes" in await artifact(store, found, "record.md")
-    assert "the length in minutes" not in found.output["deliverable"]
-    _, markdown, html = await from_log(store, found.run_id)
+    assert result.output["overall_quality"] == whole.output["overall_quality"]
+    assert "Missing: the length in minutes" in result.warnings
+    assert "- the length in minutes" in await artifact(store, result, "record.md")
+    assert "the length in minutes" not in result.output["deliverable"]
+    _, markdown, html = await from_log(store, result.run_id)
     assert markdown.count("the length in minutes") == html.count("the length in minutes") == 1
 
 
-async def test_open_conflicts_and_gaps_are_told_to_the_editor_and_kept_in_the_record(store: Store) -> None:
+async def test_open_conflicts_and_gaps_are_reported_to_the_editor_and_kept_in_the_record(
+    store: Store,
+) -> None:
     crew = Crew(
         {
             "validate": {"conflicts": [conflict("story", "audio", what="dawn or dusk")]},
@@ -147,39 +149,39 @@ async def test_open_conflicts_and_gaps_are_told_to_the_editor_and_kept_in_the_re
             "*/resolve": STAYS,
         }
     )
-    found = await make(store, crew, departments="story,audio", **BOTH)
-    assert found.status == "completed", found.error
-    (asked,) = crew.asked_to("edit_result")
+    result = await make(store, crew, departments="story,audio", **BOTH)
+    assert result.status == "completed", result.error
+    (call,) = crew.asked_to("edit_result")
     assert (
-        "- Story Department and Audio Department contradict each other: dawn or dusk (high)." in asked.prompt
+        "- Story Department and Audio Department contradict each other: dawn or dusk (high)." in call.prompt
     )
-    (one,) = found.output["conflicts"]
-    said = "The editor, who knew of it, finished the text."
-    assert (one["status"], one["in_result"]) == ("unresolved", said)
-    assert f"Unresolved conflict (high): dawn or dusk. {said}" in found.warnings
-    _, markdown, html = await from_log(store, found.run_id)
+    (one,) = result.output["conflicts"]
+    note = "The editor, who knew of it, finished the text."
+    assert (one["status"], one["in_result"]) == ("unresolved", note)
+    assert f"Unresolved conflict (high): dawn or dusk. {note}" in result.warnings
+    _, markdown, html = await from_log(store, result.run_id)
     for text in (
         markdown,
         html,
-        await artifact(store, found, "record.md"),
-        await artifact(store, found, "record.html"),
+        await artifact(store, result, "record.md"),
+        await artifact(store, result, "record.html"),
     ):
-        assert said in text
-    assert "dusk" not in found.output["deliverable"]
-    assert found.output["overall_quality"] == 85.0, "what the departments left open still costs 10 points"
+        assert note in text
+    assert "dusk" not in result.output["deliverable"]
+    assert result.output["overall_quality"] == 85.0, "what the departments left open still costs 10 points"
 
 
 async def test_an_editor_that_fails_changes_nothing(store: Store) -> None:
     crew = Crew({"story/head_execute": SCENE, "delivery/edit_result": RuntimeError("down")})
-    found = await make(store, crew, departments="story", **BOTH)
-    assert (found.status, "Dawn." in found.output["deliverable"]) == ("completed", True)
-    assert any(warning.startswith("The editor did not check the result") for warning in found.warnings)
+    result = await make(store, crew, departments="story", **BOTH)
+    assert (result.status, "Dawn." in result.output["deliverable"]) == ("completed", True)
+    assert any(warning.startswith("The editor did not check the result") for warning in result.warnings)
 
 
 async def test_a_failed_department_stays_a_reason_whatever_the_editor_says(store: Store) -> None:
     crew = Crew({f"audio/brief{nth}": RuntimeError("down") for nth in ("", "#2", "#3", "#4")})
-    found = await make(store, crew, departments="story,audio", **BOTH)
-    assert (found.status, found.stop_reason, found.output["missing"]) == (
+    result = await make(store, crew, departments="story,audio", **BOTH)
+    assert (result.status, result.stop_reason, result.output["missing"]) == (
         "partial",
         "department failed",
         ["Audio Department"],
@@ -192,31 +194,31 @@ async def test_a_failed_department_stays_a_reason_whatever_the_editor_says(store
 
 async def test_a_draft_that_is_judged_better_is_handed_over_with_a_warning(store: Store) -> None:
     crew = Crew({"story/head_execute": SCENE, "*/compare": judged("draft", "B ends the scene.")})
-    found = await make(store, crew, departments="story", **BOTH)
+    result = await make(store, crew, departments="story", **BOTH)
     draft = "# A draft\n\nAll in one go.\n"
-    assert (found.status, found.quality, found.output["overall_quality"]) == ("completed", None, None)
-    assert found.output["deliverable"] == draft
-    assert await artifact(store, found, "deliverable.md") == draft
-    assert "MARA: Stay." in await artifact(store, found, "team-version.md")
-    assert found.output["comparison"]["preferred"] == "draft"
-    assert "B ends the scene." in found.output["comparison"]["why"][0]
-    assert any("judged better than the team's text" in warning for warning in found.warnings)
-    shown, markdown, html = await from_log(store, found.run_id)
+    assert (result.status, result.quality, result.output["overall_quality"]) == ("completed", None, None)
+    assert result.output["deliverable"] == draft
+    assert await artifact(store, result, "deliverable.md") == draft
+    assert "MARA: Stay." in await artifact(store, result, "team-version.md")
+    assert result.output["comparison"]["preferred"] == "draft"
+    assert "B ends the scene." in result.output["comparison"]["why"][0]
+    assert any("judged better than the team's text" in warning for warning in result.warnings)
+    shown, markdown, html = await from_log(store, result.run_id)
     assert shown == draft
-    said = "The direct draft was judged better and is the result."
-    for text in (markdown, html, await artifact(store, found, "record.md")):
-        assert f"{said} The team's text is in team-version.md" in text.replace("&#39;", "'")
-    record = await artifact(store, found, "record.md")
+    notice = "The direct draft was judged better and is the result."
+    for text in (markdown, html, await artifact(store, result, "record.md")):
+        assert f"{notice} The team's text is in team-version.md" in text.replace("&#39;", "'")
+    record = await artifact(store, result, "record.md")
     assert "The direct draft is the result; quality of the team's text 85" in record
-    assert "Overall quality" not in record + await artifact(store, found, "record.html")
+    assert "Overall quality" not in record + await artifact(store, result, "record.html")
 
 
 async def test_where_every_department_fails_the_draft_is_left(store: Store) -> None:
     crew = Crew({f"story/head_execute{nth}": RuntimeError("down") for nth in ("", "#2", "#3", "#4")})
-    found = await make(store, crew, "x", departments="story", specialists="never", **BOTH)
-    assert found.status == "failed"
-    assert "The direct draft is in direct-draft.md." in found.warnings
-    assert await artifact(store, found, "direct-draft.md") == "# A draft\n\nAll in one go.\n"
+    result = await make(store, crew, "x", departments="story", specialists="never", **BOTH)
+    assert result.status == "failed"
+    assert "The direct draft is in direct-draft.md." in result.warnings
+    assert await artifact(store, result, "direct-draft.md") == "# A draft\n\nAll in one go.\n"
 
 
 # ── durability ──
@@ -231,10 +233,10 @@ async def test_a_raised_budget_pays_nothing_twice_and_ends_in_the_same_text(stor
     stopped = await make(store, crew, concurrency=1, budget=Budget(calls=calls), **BOTH)
     assert stopped.usage.calls <= calls
     resumed = await podium.resume(stopped.run_id, model=crew, store=store, budget=Budget(calls=200))
-    found = await resumed.result()
-    assert found.status == "completed", found.error
-    assert found.output["deliverable"] == whole.output["deliverable"]
-    assert found.output["comparison"] == whole.output["comparison"]
+    result = await resumed.result()
+    assert result.status == "completed", result.error
+    assert result.output["deliverable"] == whole.output["deliverable"]
+    assert result.output["comparison"] == whole.output["comparison"]
     asked = Counter((call.path, call.prompt) for call in crew.calls)
     assert [path for (path, _), times in asked.items() if times > 1] == []
     assert len(crew.asked_to("draft")) == 1
@@ -246,15 +248,15 @@ async def test_a_draft_that_failed_is_not_asked_for_again_when_a_failed_run_goes
     assert failed.status == "failed"
     assert any(warning.startswith("There is no direct draft") for warning in failed.warnings)
     healthy = Crew()
-    found = await (await podium.resume(failed.run_id, model=healthy, store=store)).result()
-    assert (found.status, healthy.tasks) == ("completed", ["aggregate", "edit_result"])
-    assert found.output["comparison"] is None
+    result = await (await podium.resume(failed.run_id, model=healthy, store=store)).result()
+    assert (result.status, healthy.tasks) == ("completed", ["aggregate", "edit_result"])
+    assert result.output["comparison"] is None
 
 
 async def test_a_result_that_could_not_be_compared_is_a_result_with_a_warning(store: Store) -> None:
-    found = await make(store, Crew(), concurrency=1, budget=Budget(calls=29), **BOTH)
-    assert (found.status, found.usage.calls, found.output["comparison"]) == ("completed", 28, None)
-    assert any("was not compared with the direct draft" in warning for warning in found.warnings)
+    result = await make(store, Crew(), concurrency=1, budget=Budget(calls=29), **BOTH)
+    assert (result.status, result.usage.calls, result.output["comparison"]) == ("completed", 28, None)
+    assert any("was not compared with the direct draft" in warning for warning in result.warnings)
 
 
 async def test_out_of_time_during_the_editors_pass_the_teams_text_is_handed_over(store: Store) -> None:
@@ -262,10 +264,10 @@ async def test_out_of_time_during_the_editors_pass_the_teams_text_is_handed_over
         await asyncio.Event().wait()
 
     crew = Crew({"story/head_execute": SCENE, "delivery/edit_result": never})
-    found = await make(store, crew, departments="story", budget=Budget(seconds=1), **BOTH)
-    assert (found.status, found.stop_reason) == ("partial", "time")
-    assert "Dawn. A stall." in found.output["deliverable"]
-    assert any("was not checked to the end" in warning for warning in found.warnings)
+    result = await make(store, crew, departments="story", budget=Budget(seconds=1), **BOTH)
+    assert (result.status, result.stop_reason) == ("partial", "time")
+    assert "Dawn. A stall." in result.output["deliverable"]
+    assert any("was not checked to the end" in warning for warning in result.warnings)
 
 
 # ── a project ──
@@ -275,7 +277,7 @@ class Remembers(Memory):
     """A project that contradicts nothing but green eyes."""
 
     async def contradictions(self, facts: Any) -> list[Any]:
-        return await super().contradictions([one for one in facts if one.value == "green"])
+        return await super().contradictions([fact for fact in facts if fact.value == "green"])
 
 
 async def looks_up(store: Store, memory: Memory, crew: Crew) -> RunResult:
@@ -284,18 +286,19 @@ async def looks_up(store: Store, memory: Memory, crew: Crew) -> RunResult:
     )
 
 
-async def test_a_project_is_told_the_facts_of_the_text_that_is_handed_over(store: Store) -> None:
-    before, after = told("Omar", "age", "12"), told("Omar", "age", "13")
+async def test_a_project_is_reported_the_facts_of_the_text_that_is_handed_over(store: Store) -> None:
+    before, after = fact_data("Omar", "age", "12"), fact_data("Omar", "age", "13")
     memory = Remembers()
     crew = Crew(
         {
-            "character/head_execute": SCENE, "delivery/edit_result": DUSK,
+            "character/head_execute": SCENE,
+            "delivery/edit_result": DUSK,
             "facts/character/extract_facts": {"facts": [before]},
             "delivery#2/extract_facts": {"facts": [after]},
         }
-    )  # fmt: skip
-    found = await looks_up(store, memory, crew)
-    assert memory.proposed == [(found.run_id, [NewFact.model_validate(after)])]
+    )
+    result = await looks_up(store, memory, crew)
+    assert memory.proposed == [(result.run_id, [NewFact.model_validate(after)])]
     assert "Dusk. A stall." in crew.asked("delivery#2/extract_facts")[0].prompt
     for task in ("draft", "edit_result"):
         assert "- Omar, eye colour: brown" in crew.asked_to(task)[0].prompt
@@ -304,22 +307,23 @@ async def test_a_project_is_told_the_facts_of_the_text_that_is_handed_over(store
 async def test_a_text_that_contradicts_the_project_after_all_is_warned_about(store: Store) -> None:
     crew = Crew(
         {
-            "character/head_execute": SCENE, "delivery/edit_result": DUSK,
-            "delivery#2/extract_facts": {"facts": [told("Omar", "eye colour", "green")]},
+            "character/head_execute": SCENE,
+            "delivery/edit_result": DUSK,
+            "delivery#2/extract_facts": {"facts": [fact_data("Omar", "eye colour", "green")]},
         }
-    )  # fmt: skip
-    found = await looks_up(store, Remembers(), crew)
+    )
+    result = await looks_up(store, Remembers(), crew)
     assert any(
-        warning.startswith("The result contradicts a settled fact (high)") for warning in found.warnings
+        warning.startswith("The result contradicts a settled fact (high)") for warning in result.warnings
     )
 
 
 async def test_an_unchanged_text_keeps_the_facts_of_the_departments(store: Store) -> None:
     memory = Remembers()
-    crew = Crew({"facts/character/extract_facts": {"facts": [told("Omar", "age", "12")]}})
+    crew = Crew({"facts/character/extract_facts": {"facts": [fact_data("Omar", "age", "12")]}})
     await looks_up(store, memory, crew)
     ((_, facts),) = memory.proposed
-    assert [one.value for one in facts] == ["12"]
+    assert [fact.value for fact in facts] == ["12"]
     assert len(crew.asked_to("extract_facts")) == 1
 
 

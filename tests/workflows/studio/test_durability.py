@@ -13,19 +13,18 @@ import pytest
 
 import podium
 from podium.stores import open_store
+from tests import warm
 
 ROOT = Path(__file__).parents[3]
 
 
 def drive(folder: Path, log: str, kill_at: int = 0, run_id: str = "") -> subprocess.CompletedProcess[str]:
     words = [str(folder / "runs.sqlite"), str(folder / log), str(kill_at), *([run_id] if run_id else [])]
-    return subprocess.run(
-        [sys.executable, "-m", "tests.workflows.studio.programs.patient", *words],
-        cwd=ROOT, capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+    command = [sys.executable, "-m", "tests.workflows.studio.programs.patient", *words]
+    return warm.run(command, cwd=ROOT, text=True, timeout=120)
 
 
-def told(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+def logged(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -34,8 +33,8 @@ def without_times(output: dict[str, Any]) -> str:
     """The output without what depends on the clock and on the run's id."""
     for report in output["departments"]:
         del report["metadata"], report["headExecutionId"]
-        for one in report["specialistResults"]:
-            del one["executionTime"]
+        for item in report["specialistResults"]:
+            del item["executionTime"]
     return json.dumps(output, sort_keys=True)
 
 
@@ -43,12 +42,12 @@ def without_times(output: dict[str, Any]) -> str:
 async def test_killed_at_any_call_it_ends_in_the_same_result_and_pays_nothing_twice(
     tmp_path: Path, kill_at: int
 ) -> None:
-    whole = told(drive(tmp_path, "whole.log"))
+    whole = logged(drive(tmp_path, "whole.log"))
     killed = drive(tmp_path, "calls.log", kill_at)
     assert killed.returncode == -9
     async with open_store(f"sqlite:///{tmp_path}/runs.sqlite") as store:
         run_id = next(row.run_id for row in await store.list_runs() if row.run_id != whole["run_id"])
-    again = told(drive(tmp_path, "calls.log", run_id=run_id))
+    again = logged(drive(tmp_path, "calls.log", run_id=run_id))
     assert (again["status"], without_times(again["output"])) == ("completed", without_times(whole["output"]))
     calls = Counter((tmp_path / "calls.log").read_text().splitlines())
     repeated = {path: number for path, number in calls.items() if number > 1}

@@ -1,5 +1,5 @@
 """The seed's future enhancements 5 and 6: specialists' words reach viewers while they are written, and what
-was paid for once is not paid for again. 1 and 2 are in `test_learning`, 3 and 4 in `test_flow`, as are the
+was paid for once is not paid for again. 1 and 2 are in `test_history`, 3 and 4 in `test_flow`, as are the
 batches of 6."""
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ async def test_enhancement_5_every_specialists_text_is_streamed_under_its_own_pa
             streamed[path] = streamed[path][:offset] + text
 
     listening = asyncio.create_task(listen())
-    found = await handle.result()
+    result = await handle.result()
     await listening
     for key in ("story", "character", "visual", "audio"):
-        for one in department(found, key)["specialistResults"]:
-            name = one["agentId"].removeprefix(f"{key}-").removesuffix("-specialist")
-            last = "attempt" if one["attempts"] == 1 else f"attempt#{one['attempts']}"
-            assert streamed[f"{key}/{name}/{last}/execute"] == one["output"], (
+        for item in department(result, key)["specialistResults"]:
+            name = item["agentId"].removeprefix(f"{key}-").removesuffix("-specialist")
+            last = "attempt" if item["attempts"] == 1 else f"attempt#{item['attempts']}"
+            assert streamed[f"{key}/{name}/{last}/execute"] == item["output"], (
                 "word for word, the last attempt"
             )
-        assert streamed[f"{key}/synthesize"] == department(found, key)["output"]
+        assert streamed[f"{key}/synthesize"] == department(result, key)["output"]
 
 
 async def paid(call: podium.Call) -> object:

@@ -15,7 +15,7 @@ from podium.errors import UsageError
 from tests.workflows.studio.crew import (
     WORKED,
     Crew,
-    Told,
+    RunEvents,
     artifact,
     brief,
     department,
@@ -39,71 +39,106 @@ ALONE = {"departments": "character"}
 
 
 async def test_the_worked_example_end_to_end(store: Store) -> None:
-    found = await make(store, Crew(CHARACTER))
-    assert (found.status, found.error) == ("completed", "")
-    output = found.output
+    result = await make(store, Crew(CHARACTER))
+    assert (result.status, result.error) == ("completed", "")
+    output = result.output
     assert set(output) == {
-        "routing", "departments", "conflicts", "overall_quality", "deliverable", "missing", "comparison",
+        "routing",
+        "departments",
+        "conflicts",
+        "overall_quality",
+        "deliverable",
+        "missing",
+        "comparison",
         "errors",
-    }  # fmt: skip
+    }
     routing = output["routing"]
     assert (routing["primary"], routing["mode"]) == ("story", "sequential")
     assert routing["supporting"] == ["character", "visual", "audio"]
     assert routing["scores"][0] == {
-        "department": "story", "relevance": 0.85, "priority": 1,
+        "department": "story",
+        "relevance": 0.85,
+        "priority": 1,
         "reason": "keywords: dramatic, opening, scene",
-    }  # fmt: skip
-    assert [one["departmentId"] for one in output["departments"]] == [
-        "dept-story", "dept-character", "dept-visual", "dept-audio",
-    ]  # fmt: skip
-    character = department(found, "character")
+    }
+    assert [report["departmentId"] for report in output["departments"]] == [
+        "dept-story",
+        "dept-character",
+        "dept-visual",
+        "dept-audio",
+    ]
+    character = department(result, "character")
     assert (character["complexity"], character["status"]) == ("moderate", "completed")
     assert (character["qualityScore"], character["formulaScore"]) == (91.8, 91.8)
-    appearance = specialist(found, "character", "character-appearance-specialist")
+    appearance = specialist(result, "character", "character-appearance-specialist")
     assert (appearance["qualityScore"], appearance["reviewStatus"]) == (72, "revision-needed")
     assert (appearance["threshold"], appearance["attempts"]) == (65, 2)
-    personality = specialist(found, "character", "character-personality-specialist")
+    personality = specialist(result, "character", "character-personality-specialist")
     assert (personality["qualityScore"], personality["reviewStatus"]) == (87, "approved")
     others = (0.85, 95.0), (0.65, 79.5), (0.5, 95.0), (0.35, 95.0)
     expected = round(sum(a * b for a, b in others) / sum(a for a, _ in others), 2)
-    assert output["overall_quality"] == found.quality == expected
+    assert output["overall_quality"] == result.quality == expected
 
 
 async def test_section_9_a_department_report_has_the_shape_of_the_seed(store: Store) -> None:
-    found = await make(store, Crew(CHARACTER), **ALONE, specialists="always")
-    report = department(found, "character")
-    wanted = {"departmentId", "departmentName", "headExecutionId", "output", "qualityScore",
-              "specialistResults", "metadata", "complexity", "status"}  # fmt: skip
+    result = await make(store, Crew(CHARACTER), **ALONE, specialists="always")
+    report = department(result, "character")
+    wanted = {
+        "departmentId",
+        "departmentName",
+        "headExecutionId",
+        "output",
+        "qualityScore",
+        "specialistResults",
+        "metadata",
+        "complexity",
+        "status",
+    }
     assert wanted <= set(report)
     assert report["departmentName"] == "Character Department"
-    assert report["headExecutionId"] == f"{found.run_id}:character/synthesize"
+    assert report["headExecutionId"] == f"{result.run_id}:character/synthesize"
     assert report["metadata"]["specialistsUsed"] == 2
     assert set(report["metadata"]) == {
-        "analysisTime", "specialistsUsed", "totalExecutionTime", "successfulSpecialists", "failedSpecialists",
-    }  # fmt: skip
-    for one in report["specialistResults"]:
-        assert {"agentId", "agentName", "specialization", "output", "qualityScore", "executionTime",
-                "reviewStatus", "reviewNotes"} <= set(one)  # fmt: skip
-        assert isinstance(one["executionTime"], int)
+        "analysisTime",
+        "specialistsUsed",
+        "totalExecutionTime",
+        "successfulSpecialists",
+        "failedSpecialists",
+    }
+    for item in report["specialistResults"]:
+        assert {
+            "agentId",
+            "agentName",
+            "specialization",
+            "output",
+            "qualityScore",
+            "executionTime",
+            "reviewStatus",
+            "reviewNotes",
+        } <= set(item)
+        assert isinstance(item["executionTime"], int)
 
 
 async def test_the_worked_example_in_the_order_of_the_seed(store: Store) -> None:
     """Character, story and audio start at once; visual the moment that character and story are done."""
     crew = Crew(CHARACTER)
-    told = await Told.of(store, (await make(store, crew)).run_id)
-    kinds = [name for name, _ in told.rows]
+    log = await RunEvents.of(store, (await make(store, crew)).run_id)
+    kinds = [name for name, _ in log.rows]
     assert kinds[0] == "routed"
     assert kinds[1:4] == ["department_started"] * 3
-    assert {data["department"] for _, data in told.rows[1:4]} == {"story", "character", "audio"}
-    visual = told.index("department_started", department="visual")
+    assert {data["department"] for _, data in log.rows[1:4]} == {"story", "character", "audio"}
+    visual = log.index("department_started", department="visual")
     for needed in ("story", "character"):
-        assert told.index("department_completed", department=needed) < visual
+        assert log.index("department_completed", department=needed) < visual
     assert kinds[-2:] == ["validated", "aggregated"]
-    of_appearance = [name for name, data in told.rows if data.get("specialist") == "appearance"]
+    of_appearance = [name for name, data in log.rows if data.get("specialist") == "appearance"]
     assert of_appearance == [
-        "specialist_started", "specialist_graded", "specialist_retried", "specialist_graded",
+        "specialist_started",
+        "specialist_graded",
+        "specialist_retried",
+        "specialist_graded",
         "specialist_reviewed",
-    ]  # fmt: skip
+    ]
 
 
 async def test_a_department_does_not_wait_for_what_it_does_not_need(store: Store) -> None:
@@ -119,10 +154,10 @@ async def test_a_department_does_not_wait_for_what_it_does_not_need(store: Store
         return "the pictures"
 
     crew = Crew({"audio/synthesize": slow, "visual/synthesize": note})
-    found = await make(store, crew)
-    assert found.status == "completed"
-    told = await Told.of(store, found.run_id)
-    assert told.index("department_completed", department="visual") < told.index(
+    result = await make(store, crew)
+    assert result.status == "completed"
+    log = await RunEvents.of(store, result.run_id)
+    assert log.index("department_completed", department="visual") < log.index(
         "department_completed", department="audio"
     )
 
@@ -159,16 +194,16 @@ def retry(crew: Crew, number: int) -> str:
 
 
 def section(prompt: str, title: str) -> str:
-    found = re.search(rf"^# {re.escape(title)}\n(.*?)(?=^# |\Z)", prompt, re.DOTALL | re.MULTILINE)
-    assert found, f"no section {title} in:\n{prompt}"
-    return found[1].strip()
+    match = re.search(rf"^# {re.escape(title)}\n(.*?)(?=^# |\Z)", prompt, re.DOTALL | re.MULTILINE)
+    assert match, f"no section {title} in:\n{prompt}"
+    return match[1].strip()
 
 
 async def test_the_exact_retry_prompt_parts_after_1_2_and_3_failures(store: Store) -> None:
     first, third = graded(58, "no face", "show the face"), graded(64, "nearly", "polish")
     crew = failing(first, graded(60, "no hands"), third, graded(90))
-    found = await make(store, crew, REQUEST, **ALONE, specialists="always")
-    assert specialist(found, "character", "character-appearance-specialist")["attempts"] == 4
+    result = await make(store, crew, REQUEST, **ALONE, specialists="always")
+    assert specialist(result, "character", "character-appearance-specialist")["attempts"] == 4
     lines = [
         "- Attempt 1: scored 58, the threshold is 65. no face",
         "- Attempt 2: scored 60, the threshold is 65. no hands",
@@ -192,18 +227,22 @@ async def test_the_exact_retry_prompt_parts_after_1_2_and_3_failures(store: Stor
 async def test_after_discard_the_failed_output_is_one_to_leave_behind(store: Store) -> None:
     crew = failing(graded(44.99, "all wrong"), graded(45, "still not"), graded(90))
     await make(store, crew, REQUEST, **ALONE, specialists="always")
-    left = section(retry(crew, 2), "Your last attempt: leave it behind")
-    assert "start afresh" in left
-    assert "TEXT 1" in left
+    text = section(retry(crew, 2), "Your last attempt: leave it behind")
+    assert "start afresh" in text
+    assert "TEXT 1" in text
     assert "TEXT 2" in section(retry(crew, 3), "Your last attempt, which did not pass"), "45 can be revised"
 
 
 async def test_when_attempts_run_out_the_best_one_counts(store: Store) -> None:
     crew = failing(graded(50), graded(61, "the best"), graded(30), graded(55))
-    found = await make(store, crew, REQUEST, **ALONE, specialists="always")
-    one = specialist(found, "character", "character-appearance-specialist")
-    assert (one["output"], one["qualityScore"], one["reviewStatus"]) == ("TEXT 2", 61, "rejected")
-    assert one["attempts"] == 4
+    result = await make(store, crew, REQUEST, **ALONE, specialists="always")
+    appearance = specialist(result, "character", "character-appearance-specialist")
+    assert (appearance["output"], appearance["qualityScore"], appearance["reviewStatus"]) == (
+        "TEXT 2",
+        61,
+        "rejected",
+    )
+    assert appearance["attempts"] == 4
     assert len(crew.asked("character/appearance/attempt#5/execute")) == 0
 
 
@@ -214,18 +253,21 @@ async def test_threshold_0_is_graded_once_and_never_retried(store: Store, tmp_pa
         "      appearance: {passing_threshold: 0}\n"
     )
     crew = failing(graded(0, "nothing"))
-    found = await make(store, crew, REQUEST, **ALONE, specialists="always", team=str(team))
-    one = specialist(found, "character", "character-appearance-specialist")
-    assert (one["reviewStatus"], one["reviewNotes"]) == ("approved", "Auto-approved (no threshold set)")
-    assert (one["qualityScore"], one["attempts"]) == (0, 1)
+    result = await make(store, crew, REQUEST, **ALONE, specialists="always", team=str(team))
+    appearance = specialist(result, "character", "character-appearance-specialist")
+    assert (appearance["reviewStatus"], appearance["reviewNotes"]) == (
+        "approved",
+        "Auto-approved (no threshold set)",
+    )
+    assert (appearance["qualityScore"], appearance["attempts"]) == (0, 1)
 
 
 async def test_an_empty_answer_is_a_failed_attempt_that_nobody_grades(store: Store) -> None:
     crew = Crew({"character/brief": brief("appearance"), "character/appearance/attempt/execute": "  \n"})
-    found = await make(store, crew, REQUEST, **ALONE, specialists="always")
+    result = await make(store, crew, REQUEST, **ALONE, specialists="always")
     assert crew.asked("character/appearance/attempt/grade") == []
-    one = specialist(found, "character", "character-appearance-specialist")
-    assert (one["attempts"], one["reviewStatus"]) == (2, "approved")
+    appearance = specialist(result, "character", "character-appearance-specialist")
+    assert (appearance["attempts"], appearance["reviewStatus"]) == (2, "approved")
     assert "leave it behind" in retry(crew, 2)
 
 
@@ -234,9 +276,9 @@ async def test_an_empty_answer_is_a_failed_attempt_that_nobody_grades(store: Sto
 
 async def test_section_2_a_simple_request_is_done_by_the_head_alone(store: Store) -> None:
     crew = Crew({"character/head_execute": "I did it."})
-    found = await make(store, crew, "Create character Aladdin")
+    result = await make(store, crew, "Create character Aladdin")
     assert crew.paths == ["character/head_execute"], "no brief, no validation, nothing to bring together"
-    report = department(found, "character")
+    report = department(result, "character")
     assert (report["output"], report["qualityScore"], report["formulaScore"]) == ("I did it.", 85, None)
     assert report["headExecutionId"].endswith(":character/head_execute")
 
@@ -282,20 +324,24 @@ async def test_section_7_synthesis_reads_everything_accepted_with_its_note_and_n
     crew = Crew(
         {
             "character/brief": brief("appearance", "personality", "arc", "voice"),
-            "character/appearance/attempt/execute": "FACE", "character/appearance/attempt/grade": graded(70),
-            "character/personality/attempt/execute": "TEMPER", "character/arc/attempt/execute": "ARC",
-            "character/arc/attempt/grade": graded(10), "character/arc/attempt#2/grade": graded(10),
-            "character/arc/attempt#3/grade": graded(10), "character/arc/attempt#4/grade": graded(10),
+            "character/appearance/attempt/execute": "FACE",
+            "character/appearance/attempt/grade": graded(70),
+            "character/personality/attempt/execute": "TEMPER",
+            "character/arc/attempt/execute": "ARC",
+            "character/arc/attempt/grade": graded(10),
+            "character/arc/attempt#2/grade": graded(10),
+            "character/arc/attempt#3/grade": graded(10),
+            "character/arc/attempt#4/grade": graded(10),
         }
-    )  # fmt: skip
-    found = await make(store, crew, "Create a detailed character", **ALONE)
+    )
+    result = await make(store, crew, "Create a detailed character", **ALONE)
     prompt = crew.asked("character/synthesize")[0].prompt
     assert "FACE" in prompt
     assert "Note: Score 70 is accepted, within 10 points of the threshold 65" in prompt
     assert "TEMPER" in prompt
     assert "ARC" not in prompt
-    assert department(found, "character")["output"] == "synthesize by Character Head", "a new text"
-    assert "Arc Specialist 10 in 4 attempts, rejected" in await artifact(store, found, "record.md")
+    assert department(result, "character")["output"] == "synthesize by Character Head", "a new text"
+    assert "Arc Specialist 10 in 4 attempts, rejected" in await artifact(store, result, "record.md")
 
 
 async def test_contradictions_among_specialists_are_listed_and_the_heads_decision_is_shown(
@@ -311,13 +357,13 @@ async def test_contradictions_among_specialists_are_listed_and_the_heads_decisio
             ),
         }
     )
-    found = await make(store, crew, REQUEST, **ALONE, specialists="always")
+    result = await make(store, crew, REQUEST, **ALONE, specialists="always")
     prompt = crew.asked("character/synthesize")[0].prompt
     assert "- eyes: Appearance Specialist says “green”; Personality Specialist says “brown”" in prompt
-    report = department(found, "character")
+    report = department(result, "character")
     assert report["output"] == "He looks at you."
     assert report["decisions"] == ["Eyes: green, as in the book"]
-    assert "Eyes: green, as in the book" in await artifact(store, found, "record.md")
+    assert "Eyes: green, as in the book" in await artifact(store, result, "record.md")
 
 
 PROSE = (
@@ -340,29 +386,29 @@ async def test_contradictions_in_prose_are_reported_by_the_head_and_stand_in_the
             "character/synthesize": PROSE,
         }
     )
-    found = await make(store, crew, REQUEST, **ALONE, specialists="always")
+    result = await make(store, crew, REQUEST, **ALONE, specialists="always")
     prompt = crew.asked("character/synthesize")[0].prompt
     assert "WHAT: NAME says …; NAME says …. Decided: …, because …" in prompt
-    report = department(found, "character")
+    report = department(result, "character")
     roof = "the roof, because the opening needs the height."
-    said = (
+    statements = (
         "Appearance Specialist says he wakes on a roof; "
         "Personality Specialist says he has never slept outside."
     )
     assert report["foundContradictions"] == [
-        {"what": "Where he sleeps", "said": said, "decision": roof},
+        {"what": "Where he sleeps", "said": statements, "decision": roof},
         {"what": "His age.", "said": "", "decision": "seventeen."},
         {"what": "", "said": "", "decision": "Left open on purpose"},
     ]
     assert report["output"] == "He looks at you."
-    assert "roof" not in found.output["deliverable"]
-    record = await artifact(store, found, "record.md")
-    assert f"- **Where he sleeps**: {said} Decided: {roof}" in record
+    assert "roof" not in result.output["deliverable"]
+    record = await artifact(store, result, "record.md")
+    assert f"- **Where he sleeps**: {statements} Decided: {roof}" in record
     assert "- Left open on purpose" in record
-    page = await artifact(store, found, "record.html")
-    assert f"<b>Where he sleeps</b>: {said} Decided: {roof}" in page
-    told = await Told.of(store, found.run_id)
-    (event,) = told.of_type("synthesized")
+    page = await artifact(store, result, "record.html")
+    assert f"<b>Where he sleeps</b>: {statements} Decided: {roof}" in page
+    log = await RunEvents.of(store, result.run_id)
+    (event,) = log.of_type("synthesized")
     assert (event["contradictions"], len(event["decisions"])) == ([], 3)
 
 
@@ -370,8 +416,8 @@ async def test_synthesis_rounds_show_the_head_its_last_draft(store: Store) -> No
     crew = Crew(
         {"character/synthesize": "ONE", "character/synthesize#2": "TWO", "character/synthesize#3": "THREE"}
     )
-    found = await make(store, crew, REQUEST, **ALONE, specialists="always", synthesis_rounds=3)
-    assert department(found, "character")["output"] == "THREE"
+    result = await make(store, crew, REQUEST, **ALONE, specialists="always", synthesis_rounds=3)
+    assert department(result, "character")["output"] == "THREE"
     assert section(crew.asked("character/synthesize#3")[0].prompt, "Your last draft").startswith(
         "<draft>\nTWO"
     )
@@ -380,8 +426,8 @@ async def test_synthesis_rounds_show_the_head_its_last_draft(store: Store) -> No
 
 async def test_a_later_round_that_fails_leaves_the_draft_before_it(store: Store) -> None:
     crew = Crew({"character/synthesize": "ONE", "character/synthesize#2": RuntimeError("tired")})
-    found = await make(store, crew, REQUEST, **ALONE, specialists="always", synthesis_rounds=3)
-    report = department(found, "character")
+    result = await make(store, crew, REQUEST, **ALONE, specialists="always", synthesis_rounds=3)
+    report = department(result, "character")
     assert (report["output"], report["flags"]) == ("ONE", [])
     assert len(crew.asked_to("synthesize")) == 2
 
@@ -391,8 +437,12 @@ async def test_a_later_round_that_fails_leaves_the_draft_before_it(store: Store)
 
 async def test_batch_grading_grades_those_who_finish_together_in_one_call(store: Store) -> None:
     def both(first: float, second: float) -> dict[str, Any]:
-        return {"grades": [{"specialist": "appearance", **graded(first, "no face")},
-                           {"specialist": "personality", **graded(second)}]}  # fmt: skip
+        return {
+            "grades": [
+                {"specialist": "appearance", **graded(first, "no face")},
+                {"specialist": "personality", **graded(second)},
+            ]
+        }
 
     crew = Crew(
         {
@@ -401,28 +451,30 @@ async def test_batch_grading_grades_those_who_finish_together_in_one_call(store:
             "character/round#2/grade": {"grades": [{"specialist": "appearance", **graded(72)}]},
         }
     )
-    found = await make(store, crew, REQUEST, **ALONE, specialists="always", batch_grading=True)
+    result = await make(store, crew, REQUEST, **ALONE, specialists="always", batch_grading=True)
     assert len(crew.asked_to("execute")) == 3
     assert len(crew.asked_to("grade")) == 2
-    assert department(found, "character")["qualityScore"] == 91.8
+    assert department(result, "character")["qualityScore"] == 91.8
     again = crew.asked("character/round#2/appearance/execute")[0].prompt
     assert "Attempt 1: scored 58, the threshold is 65. no face" in again
 
 
 async def test_a_batch_grade_that_forgets_somebody_is_sent_back(store: Store) -> None:
-    one = {"grades": [{"specialist": "appearance", **graded(90)}]}
-    both = {"grades": [*one["grades"], {"specialist": "personality", **graded(90)}]}
-    crew = Crew({"character/brief": brief("appearance", "personality"), "character/round/grade": [one, both]})
-    found = await make(store, crew, REQUEST, **ALONE, specialists="always", batch_grading=True)
+    incomplete = {"grades": [{"specialist": "appearance", **graded(90)}]}
+    both = {"grades": [*incomplete["grades"], {"specialist": "personality", **graded(90)}]}
+    crew = Crew(
+        {"character/brief": brief("appearance", "personality"), "character/round/grade": [incomplete, both]}
+    )
+    result = await make(store, crew, REQUEST, **ALONE, specialists="always", batch_grading=True)
     assert "there is no grade for personality" in crew.asked("character/round/grade")[1].prompt
-    assert found.status == "completed"
+    assert result.status == "completed"
 
 
 async def test_a_batch_that_nobody_could_grade_counts_75(store: Store) -> None:
     crew = Crew({"character/brief": brief("appearance", "personality"), "*/grade": RuntimeError("down")})
-    found = await make(store, crew, REQUEST, **ALONE, specialists="always", batch_grading=True)
-    assert [one["qualityScore"] for one in department(found, "character")["specialistResults"]] == [75, 75]
-    assert any("could not be graded" in warning for warning in found.warnings)
+    result = await make(store, crew, REQUEST, **ALONE, specialists="always", batch_grading=True)
+    assert [item["qualityScore"] for item in department(result, "character")["specialistResults"]] == [75, 75]
+    assert any("could not be graded" in warning for warning in result.warnings)
 
 
 async def test_in_a_batch_one_that_fails_does_not_disturb_the_others(store: Store) -> None:
@@ -433,10 +485,10 @@ async def test_in_a_batch_one_that_fails_does_not_disturb_the_others(store: Stor
             "character/round/grade": {"grades": [{"specialist": "personality", **graded(90)}]},
         }
     )
-    found = await make(store, crew, REQUEST, **ALONE, specialists="always", batch_grading=True)
-    one = specialist(found, "character", "character-appearance-specialist")
-    assert (one["qualityScore"], one["error"]) == (0, "RuntimeError: down")
-    assert department(found, "character")["qualityScore"] == 48.0
+    result = await make(store, crew, REQUEST, **ALONE, specialists="always", batch_grading=True)
+    appearance = specialist(result, "character", "character-appearance-specialist")
+    assert (appearance["qualityScore"], appearance["error"]) == (0, "RuntimeError: down")
+    assert department(result, "character")["qualityScore"] == 48.0
 
 
 # ── routing options ──
@@ -449,33 +501,39 @@ async def test_the_model_may_route_instead(store: Store) -> None:
         {"department": "visual", "relevance": 0.3},
     ]
     crew = Crew({"route": {"scores": scores}})
-    found = await make(store, crew, WORKED, router="model")
-    routing = found.output["routing"]
+    result = await make(store, crew, WORKED, router="model")
+    routing = result.output["routing"]
     assert (routing["primary"], routing["supporting"], routing["mode"]) == ("audio", ["story"], "sequential")
     assert routing["scores"][0]["reason"] == "it is a song"
-    assert {one["department"] for one in routing["scores"]} == {
-        "story", "character", "visual", "video", "audio", "image_quality", "production",
-    }  # fmt: skip
+    assert {score["department"] for score in routing["scores"]} == {
+        "story",
+        "character",
+        "visual",
+        "video",
+        "audio",
+        "image_quality",
+        "production",
+    }
 
 
 async def test_a_model_that_routes_to_nobody_we_know_is_sent_back(store: Store) -> None:
     wrong = {"scores": [{"department": "catering", "relevance": 1}]}
     crew = Crew({"route": [wrong, {"scores": [{"department": "audio", "relevance": 1}]}]})
-    found = await make(store, crew, WORKED, router="model")
+    result = await make(store, crew, WORKED, router="model")
     assert "there is no department catering" in crew.asked("route")[1].prompt
-    assert found.output["routing"]["primary"] == "audio"
+    assert result.output["routing"]["primary"] == "audio"
 
 
 async def test_departments_fixes_them_and_the_first_is_the_primary(store: Store) -> None:
-    found = await make(store, Crew(), WORKED, departments=" audio, story ,audio")
-    routing = found.output["routing"]
+    result = await make(store, Crew(), WORKED, departments=" audio, story ,audio")
+    routing = result.output["routing"]
     assert (routing["primary"], routing["supporting"]) == ("audio", ["story"])
 
 
 async def test_a_request_that_names_nobody_is_warned_about(store: Store) -> None:
-    found = await make(store, Crew(), "Make something beautiful")
-    assert found.output["routing"]["primary"] == "story"
-    assert any("first by priority" in warning for warning in found.warnings)
+    result = await make(store, Crew(), "Make something beautiful")
+    assert result.output["routing"]["primary"] == "story"
+    assert any("first by priority" in warning for warning in result.warnings)
 
 
 @pytest.mark.parametrize(
@@ -501,8 +559,11 @@ async def test_wrong_input_is_refused_before_anything_starts(
 
 async def test_the_software_team_works_with_its_own_departments(store: Store) -> None:
     crew = Crew()
-    found = await make(store, crew, "Design the interface and implement the front end", team="software")
-    assert [one["departmentId"] for one in found.output["departments"]] == ["dept-design", "dept-engineering"]
+    result = await make(store, crew, "Design the interface and implement the front end", team="software")
+    assert [report["departmentId"] for report in result.output["departments"]] == [
+        "dept-design",
+        "dept-engineering",
+    ]
     assert {call.agent for call in crew.calls if call.role == "head"} == {
         "Head of Design",
         "Head of Engineering",
@@ -546,16 +607,18 @@ async def test_temperature_and_role_come_from_the_team_and_a_grade_is_strict(sto
 
 async def test_the_deliverable_is_what_the_master_wrote_and_the_record_is_apart(store: Store) -> None:
     whole = "# Bread\n\nMorning. A stall.\n\n## Sound\n\nA cart."
-    found = await make(store, Crew({**CHARACTER, "aggregate": whole}))
-    files = {one.name: one.media_type for one in found.artifacts}
+    result = await make(store, Crew({**CHARACTER, "aggregate": whole}))
+    files = {one.name: one.media_type for one in result.artifacts}
     assert files == {
-        "deliverable.md": "text/markdown", "deliverable.html": "text/html",
-        "record.md": "text/markdown", "record.html": "text/html",
-    }  # fmt: skip
-    assert found.output["deliverable"] == f"{whole}\n"
-    page = await artifact(store, found, "deliverable.html")
+        "deliverable.md": "text/markdown",
+        "deliverable.html": "text/html",
+        "record.md": "text/markdown",
+        "record.html": "text/html",
+    }
+    assert result.output["deliverable"] == f"{whole}\n"
+    page = await artifact(store, result, "deliverable.html")
     assert "<h1>Bread</h1>" in page
     for word in ("Specialist", "Department", "score", "quality", "attempt", "72"):
-        assert word not in found.output["deliverable"] + page.partition("<body")[2], word
-    record = await artifact(store, found, "record.md")
+        assert word not in result.output["deliverable"] + page.partition("<body")[2], word
+    record = await artifact(store, result, "record.md")
     assert "Appearance Specialist 72 in 2 attempts, revision-needed" in record

@@ -29,31 +29,47 @@ def routed() -> Entry:
         {"department": "audio", "relevance": 0.0, "priority": 4, "reason": "no keyword"},
     ]
     return "", events.Routed(
-        team="film", primary="visual", supporting=["story"], mode="sequential", complexity="moderate",
-        scores=scores, names={"visual": "Visual Department", "story": "Story Department"},
+        team="film",
+        primary="visual",
+        supporting=["story"],
+        mode="sequential",
+        complexity="moderate",
+        scores=scores,
+        names={"visual": "Visual Department", "story": "Story Department"},
         needs={"visual": ["story"], "story": []},
-    )  # fmt: skip
+    )
 
 
 def started(key: str, specialists: int = 1, *missing: str) -> Entry:
     return key, events.DepartmentStarted(
-        department=key, name=f"{key.capitalize()} Department", complexity="moderate", specialists=specialists,
+        department=key,
+        name=f"{key.capitalize()} Department",
+        complexity="moderate",
+        specialists=specialists,
         missing=list(missing),
-    )  # fmt: skip
+    )
 
 
 def specialist(key: str, name: str, threshold: float = 80, configured: float = 80) -> Entry:
     return key, events.SpecialistStarted(
-        department=key, specialist=name, name=f"{name.capitalize()} Specialist", threshold=threshold,
+        department=key,
+        specialist=name,
+        name=f"{name.capitalize()} Specialist",
+        threshold=threshold,
         configured=configured,
-    )  # fmt: skip
+    )
 
 
 def graded(key: str, name: str, attempt: int, score: float | None, decision: str) -> Entry:
     return f"{key}/{name}/attempt", events.SpecialistGraded(
-        department=key, specialist=name, attempt=attempt, score=score, threshold=80, decision=decision,
+        department=key,
+        specialist=name,
+        attempt=attempt,
+        score=score,
+        threshold=80,
+        decision=decision,
         feedback="too vague",
-    )  # fmt: skip
+    )
 
 
 def retried(key: str, name: str, attempt: int, *, afresh: bool = False) -> Entry:
@@ -64,16 +80,29 @@ def retried(key: str, name: str, attempt: int, *, afresh: bool = False) -> Entry
 
 def reviewed(key: str, name: str, score: float, status: str, error: str = "") -> Entry:
     return f"{key}/{name}", events.SpecialistReviewed(
-        department=key, specialist=name, team="film", agent_id=f"{key}-{name}-specialist", score=score,
-        threshold=80, status=status, notes=f"note on {name}", attempts=2, error=error,
-    )  # fmt: skip
+        department=key,
+        specialist=name,
+        team="film",
+        agent_id=f"{key}-{name}-specialist",
+        score=score,
+        threshold=80,
+        status=status,
+        notes=f"note on {name}",
+        attempts=2,
+        error=error,
+    )
 
 
 def completed(key: str, score: float = 92.0, *flags: str) -> Entry:
     return key, events.DepartmentCompleted(
-        department=key, name=f"{key.capitalize()} Department", score=score, formula_score=score, accepted=1,
-        specialists=1, flags=list(flags),
-    )  # fmt: skip
+        department=key,
+        name=f"{key.capitalize()} Department",
+        score=score,
+        formula_score=score,
+        accepted=1,
+        specialists=1,
+        flags=list(flags),
+    )
 
 
 def failed(key: str, error: str = "the head failed 4 times", reason: str = "error") -> Entry:
@@ -89,10 +118,15 @@ def conflict(what: str) -> Entry:
 
 
 STORY = [
-    routed(), started("story"), specialist("story", "plot"), graded("story", "plot", 1, 58, "discard"),
-    retried("story", "plot", 2, afresh=True), graded("story", "plot", 2, 88.5, "accept"),
-    reviewed("story", "plot", 88.5, "revision-needed"), completed("story"),
-]  # fmt: skip
+    routed(),
+    started("story"),
+    specialist("story", "plot"),
+    graded("story", "plot", 1, 58, "discard"),
+    retried("story", "plot", 2, afresh=True),
+    graded("story", "plot", 2, 88.5, "accept"),
+    reviewed("story", "plot", 88.5, "revision-needed"),
+    completed("story"),
+]
 
 
 def shown(*entries: Entry) -> StudioPresentation:
@@ -104,44 +138,57 @@ def shown(*entries: Entry) -> StudioPresentation:
 
 def lines(*entries: Entry) -> list[Line]:
     """What the live view would print of the studio's own events."""
-    made, told = StudioPresentation(), list[Line]()
+    made, drawn = StudioPresentation(), list[Line]()
     state: Any = None
     for event in log(*entries):
         made.apply(event)
         line = made.line(event, state)
         if line is not None and not made.is_hidden(event):
-            told.append(line)
-    return told
+            drawn.append(line)
+    return drawn
 
 
 def test_departments_stand_in_the_order_of_their_dependencies() -> None:
-    assert list(shown(routed()).studio.departments) == ["story", "visual"]
+    assert list(shown(routed()).fold.departments) == ["story", "visual"]
     assert in_order(["a", "b", "c"], {"a": ["c"], "c": ["b"]}) == ["b", "c", "a"]
     assert in_order(["a", "b"], {"a": ["b"], "b": ["a"]}) == ["a", "b"], "a circle does not hang it"
 
 
 def test_the_lines_read_as_a_story() -> None:
-    told = [(line.mark, line.indent, line.what, line.notes) for line in lines(*STORY)]
-    assert told == [
+    shown = [(line.mark, line.indent, line.what, line.notes) for line in lines(*STORY)]
+    assert shown == [
         ("▸", 0, "routed to visual 0.9, story 0.6", ("sequential", "moderate")),
         ("○", 0, "Story Department: 1 specialist", ()),
-        ("·", 1, "Plot Specialist discarded: too vague", ("58 of 80",)),
+        ("·", 1, "Plot Specialist discarded: too vague", ("58 (needs 80)",)),
         ("↻", 1, "Plot Specialist starts afresh, attempt 2 of 4", ()),
-        ("~", 1, "Plot Specialist accepted with remarks", ("88.5 of 80",)),
+        ("~", 1, "Plot Specialist accepted with remarks", ("88.5 (needs 80)",)),
         ("✓", 0, "Story Department: 1 of 1 specialist accepted", ("score 92",)),
     ]
 
 
 def test_trouble_is_loud() -> None:
-    told = lines(
-        routed(), started("story"), specialist("story", "plot"),
-        reviewed("story", "plot", 0, "rejected", "gone"), failed("story"),
+    shown = lines(
+        routed(),
+        started("story"),
+        specialist("story", "plot"),
+        reviewed("story", "plot", 0, "rejected", "gone"),
+        failed("story"),
         started("visual", 0, "Story Department: the head failed"),
-        ("visual", events.Synthesized(department="visual", inputs=2, rounds=1, fallback="Colour Specialist",
-                                      contradictions=[], decisions=[])),
-        completed("visual", 90, "partial_synthesis_failure"), failed("visual", "no calls left", "budget"),
-    )  # fmt: skip
-    weights = {line.what: line.weight for line in told}
+        (
+            "visual",
+            events.Synthesized(
+                department="visual",
+                inputs=2,
+                rounds=1,
+                fallback="Colour Specialist",
+                contradictions=[],
+                decisions=[],
+            ),
+        ),
+        completed("visual", 90, "partial_synthesis_failure"),
+        failed("visual", "no calls left", "budget"),
+    )
+    weights = {line.what: line.weight for line in shown}
     assert weights["Plot Specialist rejected: gone"] == "warning"
     assert weights["Story Department failed: the head failed 4 times"] == "failure"
     assert (
@@ -158,8 +205,9 @@ def test_the_lanes_show_chips_with_score_against_threshold_and_dots_for_retries(
         ("✓", "Story Department  Plot ~88.5/80·", ("score 92",)),
         ("○", "Visual Department  waits for story", ("waiting",)),
     ]
-    begun = shown(*STORY, started("visual"), specialist("visual", "colour"),
-                  ("visual/brief", StepStarted(kind="ask")))  # fmt: skip
+    begun = shown(
+        *STORY, started("visual"), specialist("visual", "colour"), ("visual/brief", StepStarted(kind="ask"))
+    )
     lane = begun.drawing(10, alive=True)[1]
     assert (lane.mark, lane.what, lane.notes) == ("●", "Visual Department  Colour …", ("brief",))
     assert begun.drawing(10, alive=False)[1].notes == ("interrupted",)
@@ -177,16 +225,16 @@ def test_what_a_department_cost_is_found_by_its_path() -> None:
     cost = Charge(usd=0.5, calls=2)
     answered = StepCompleted(result=msgspec.Raw(b'"x"'), charge=cost)
     made = shown(*STORY, ("story/plot/attempt/execute", answered), ("aggregate", answered))
-    assert made.studio.departments["story"].charge == cost
-    assert made.studio.departments["visual"].charge == Charge()
+    assert made.fold.departments["story"].charge == cost
+    assert made.fold.departments["visual"].charge == Charge()
 
 
 def test_a_resumed_run_goes_on_with_what_was_stopped() -> None:
     made = shown(*STORY, started("visual"), failed("visual", "no calls left", "budget"), ("", RunResumed()))
-    assert made.studio.departments["visual"].status == "working"
-    assert made.studio.departments["story"].status == "completed"
+    assert made.fold.departments["visual"].status == "working"
+    assert made.fold.departments["story"].status == "completed"
     lost = shown(routed(), started("story"), failed("story"), ("", RunResumed()))
-    assert lost.studio.departments["story"].status == "failed", "a handled failure is not told again"
+    assert lost.fold.departments["story"].status == "failed", "a handled failure is not told again"
 
 
 def test_the_summary_counts_what_matters() -> None:
@@ -196,7 +244,7 @@ def test_the_summary_counts_what_matters() -> None:
     assert StudioPresentation().summary() == ""
 
 
-def test_reports_begin_with_the_deliverable_and_tell_how_it_came_about() -> None:
+def test_reports_begin_with_the_deliverable_and_show_how_it_came_about() -> None:
     resolved = ("", events.ConflictResolved(id="c1", round=1, by="story", reason=f"cheaper {HOSTILE}"))
     found = conflict(f"the door {HOSTILE}")
     output: dict[str, Any] = {"deliverable": "# The answer\n\n*Well.*", "routing": {}}
@@ -209,9 +257,9 @@ def test_reports_begin_with_the_deliverable_and_tell_how_it_came_about() -> None
     assert page.index("<em>Well.</em>") < page.index("The studio") < page.index("Plot Specialist")
     assert "<script>alert" not in page
     assert "\x1b" not in page + text
-    for told in ("Plot Specialist", "58", "88.5", "Story Department", "the door", "cheaper"):
-        assert told in page
-        assert told in text
+    for logged in ("Plot Specialist", "58", "88.5", "Story Department", "the door", "cheaper"):
+        assert logged in page
+        assert logged in text
     assert text.index("# The answer") < text.index("## The studio")
     (section,) = sections
     assert section.data["departments"][0]["specialists"][0]["tried"][0]["decision"] == "discard"
@@ -226,13 +274,13 @@ def test_open_conflicts_stand_at_the_top_of_a_report() -> None:
         assert text.index("the door") < text.index("Plot Specialist")
 
 
-def test_a_route_by_a_model_and_a_failed_synthesis_are_told() -> None:
+def test_a_route_by_a_model_and_a_failed_synthesis_are_reported() -> None:
     path, route = routed()
     assert isinstance(route, events.Routed)
     by_model = msgspec.structs.replace(route, router="model", doubt="only a name")
-    told = lines((path, by_model), started("story"), completed("story", 48, "partial_synthesis_failure"))
-    assert told[0].notes[-1] == "by a model, because only a name"
-    assert (told[-1].mark, told[-1].weight) == ("~", "warning")
+    shown = lines((path, by_model), started("story"), completed("story", 48, "partial_synthesis_failure"))
+    assert shown[0].notes[-1] == "by a model, because only a name"
+    assert (shown[-1].mark, shown[-1].weight) == ("~", "warning")
     late = lines(routed(), conflict("the door"), ("", events.Validated(round=3, conflicts=1)))
     assert late[-1].what == "1 conflict left open"
 
@@ -247,16 +295,18 @@ def test_the_presentation_is_found_by_the_workflows_name() -> None:
     assert StudioState.of(log(*STORY)).departments["story"].score == 92
 
 
-def test_draft_editor_and_comparison_are_drawn_and_told() -> None:
+def test_draft_editor_and_comparison_are_drawn_and_reported() -> None:
     for task, what in (("floor/draft", "direct draft"), ("delivery/edit_result", "editor")):
         drawn = shown(routed(), (task, StepStarted(kind="ask"))).drawing(10, alive=True)
         assert drawn[-1].what == what
     made = shown(
-        *STORY, conflict("the door"), ("floor", Drafted(artifact="a1", points=["one", "two"])),
+        *STORY,
+        conflict("the door"),
+        ("floor", Drafted(artifact="a1", points=["one", "two"])),
         ("", events.Aggregated(quality=80, departments=2, failed=0, unresolved=1)),
         ("delivery", Edited(parts=3, missing=["the end"], changes=2)),
         ("delivery", Compared(preferred="draft", why=[f"It ends {HOSTILE}"])),
-    )  # fmt: skip
+    )
     (section,) = made.sections(alive=False)
     assert section.data["replaced"] is True
     assert section.data["checks"][:2] == [

@@ -20,14 +20,17 @@ from podium.workflows.studio.flow import studio_with
 from tests.workflows.studio.crew import Crew, artifact, conflict, department, make
 
 
-def told(subject: str, predicate: str, value: str) -> dict[str, Any]:
+def fact_data(subject: str, predicate: str, value: str) -> dict[str, Any]:
     return {
-        "subject": subject, "predicate": predicate, "value": value, "kind": "character",
+        "subject": subject,
+        "predicate": predicate,
+        "value": value,
+        "kind": "character",
         "quote": f"{subject} {value}",
-    }  # fmt: skip
+    }
 
 
-GREEN = told("Omar", "eye colour", "green")
+GREEN = fact_data("Omar", "eye colour", "green")
 
 
 class Memory:
@@ -53,8 +56,8 @@ class Memory:
 
     async def contradictions(self, facts: Sequence[NewFact]) -> list[Denial]:
         return [
-            Denial(f"{one.subject} {one.predicate}: {one.value}, settled: brown", "high", "f1", "brown")
-            for one in facts
+            Denial(f"{fact.subject} {fact.predicate}: {fact.value}, settled: brown", "high", "f1", "brown")
+            for fact in facts
         ]
 
     async def propose(self, run_id: str, facts: Sequence[NewFact]) -> int:
@@ -78,23 +81,23 @@ async def looks_up(store: Store, memory: Memory, model: Crew, **options: Any) ->
 # ── the seam ──
 
 
-async def test_a_project_is_asked_for_names_and_facts_and_is_told_new_ones(store: Store) -> None:
+async def test_a_project_is_asked_for_names_and_facts_and_is_reported_new_ones(store: Store) -> None:
     memory, model = Memory(), crew()
-    found = await looks_up(store, memory, model, specialists="always")
+    result = await looks_up(store, memory, model, specialists="always")
     assert (memory.opened, memory.closed) == (["bread"], 1)
-    assert found.output["routing"]["primary"] == "character", "the project knows the name"
+    assert result.output["routing"]["primary"] == "character", "the project knows the name"
     for task in ("brief", "execute", "grade", "synthesize", "validate"):
         assert "- Omar, eye colour: brown" in model.asked_to(task)[0].prompt
-    assert memory.proposed == [(found.run_id, [NewFact.model_validate(GREEN)])]
-    assert "it could not go by meaning" in found.warnings
+    assert memory.proposed == [(result.run_id, [NewFact.model_validate(GREEN)])]
+    assert "it could not go by meaning" in result.warnings
 
 
 async def test_a_contradiction_with_what_is_settled_is_found_by_rule_and_shown(store: Store) -> None:
-    found = await looks_up(store, Memory(), crew())
-    (one,) = found.output["conflicts"]
+    result = await looks_up(store, Memory(), crew())
+    (one,) = result.output["conflicts"]
     assert (one["departments"], one["status"]) == (["character", "canon"], "unresolved")
     assert one["description"] == "Omar eye colour: green, settled: brown"
-    assert "Omar eye colour: green, settled: brown" in await artifact(store, found, "record.md")
+    assert "Omar eye colour: green, settled: brown" in await artifact(store, result, "record.md")
 
 
 async def test_a_contradiction_that_the_master_sees_is_settled_by_the_head_because_canon_never_yields(
@@ -108,19 +111,19 @@ async def test_a_contradiction_that_the_master_sees_is_settled_by_the_head_becau
             "*/resolve": {"yields": True, "reason": "canon", "output": "Brown eyes."},
         }
     )
-    found = await looks_up(store, Memory(), model)
-    (one,) = found.output["conflicts"]
+    result = await looks_up(store, Memory(), model)
+    (one,) = result.output["conflicts"]
     assert (one["status"], one["yielded"]) == ("resolved", "character")
-    assert department(found, "character")["output"] == "Brown eyes."
+    assert department(result, "character")["output"] == "Brown eyes."
     assert [call.path for call in model.asked_to("resolve")] == ["resolve[c1-character-1]/resolve"]
     assert "cannot yield" in model.asked_to("resolve")[0].prompt
 
 
 async def test_facts_that_cannot_be_had_are_a_warning(store: Store) -> None:
     model = Crew({"facts/character/extract_facts": RuntimeError("no")})
-    found = await looks_up(store, Memory(), model)
-    assert found.status == "completed"
-    assert any("No facts were taken" in warning for warning in found.warnings)
+    result = await looks_up(store, Memory(), model)
+    assert result.status == "completed"
+    assert any("No facts were taken" in warning for warning in result.warnings)
 
 
 async def test_without_a_project_nothing_is_remembered(store: Store) -> None:
@@ -139,16 +142,17 @@ async def test_a_name_that_no_project_can_have_starts_nothing(store: Store) -> N
 
 
 async def test_the_second_run_contradicts_the_first_and_that_is_found_and_shown(store: Store) -> None:
-    first = Crew({"facts/character/extract_facts": {"facts": [GREEN, told("Hale", "status", "dead")]}})
-    found = await make(store, first, "Create character Omar", project="bread")
-    assert found.output["conflicts"] == []
+    first = Crew({"facts/character/extract_facts": {"facts": [GREEN, fact_data("Hale", "status", "dead")]}})
+    result = await make(store, first, "Create character Omar", project="bread")
+    assert result.output["conflicts"] == []
     brain = await Brain.open(store, "bread")
     waiting = await brain.facts(("proposed",))
     assert [(one.subject, one.source_run, one.quote) for one in waiting] == [
-        ("Omar", found.run_id, "Omar green"), ("Hale", found.run_id, "Hale dead"),
-    ]  # fmt: skip
+        ("Omar", result.run_id, "Omar green"),
+        ("Hale", result.run_id, "Hale dead"),
+    ]
     await Review(brain, by="Ada").accept_all(waiting)
-    blue = [told("Omar", "eyes", "blue"), told("Hale", "says", "Light the lamp!")]
+    blue = [fact_data("Omar", "eyes", "blue"), fact_data("Hale", "says", "Light the lamp!")]
     second = Crew({"facts/character/extract_facts": {"facts": blue}})
     again = await make(store, second, "omar and hale meet", project="bread", specialists="never")
     assert again.output["routing"]["primary"] == "character", "their names are known now"

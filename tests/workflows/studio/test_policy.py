@@ -82,7 +82,7 @@ def test_section_5_without_a_threshold_nothing_is_retried() -> None:
     assert not may_retry(1, 3, 0, 0)
 
 
-def test_section_5_a_feedback_line_tells_score_threshold_and_what_was_said() -> None:
+def test_section_5_a_feedback_line_shows_score_threshold_and_what_was_said() -> None:
     line = feedback_line(2, 58.0, 65.0, "too\nvague")
     assert line == "Attempt 2: scored 58, the threshold is 65. too vague"
     assert feedback_line(1, 58.25, 65.0, "") == "Attempt 1: scored 58.25, the threshold is 65."
@@ -124,7 +124,7 @@ def test_error_case_5_threshold_0_approves_everything(score: float | None) -> No
     assert AUTO_APPROVED == "Auto-approved (no threshold set)"
 
 
-def test_section_9_a_note_tells_how_many_retries_it_took() -> None:
+def test_section_9_a_note_shows_how_many_retries_it_took() -> None:
     assert review_of(90, 60, 1)[1].endswith("after 1 retry")
     assert review_of(90, 60, 2)[1].endswith("after 2 retries")
 
@@ -212,23 +212,35 @@ def test_section_2_complexity_of_a_request(request_text: str, departments: int, 
 
 
 def test_section_2_how_many_specialists() -> None:
-    assert [specialists_wanted(one, "auto") for one in ("simple", "moderate", "complex")] == [0, 2, 4]
-    assert [specialists_wanted(one, "never") for one in ("simple", "moderate", "complex")] == [0, 0, 0]
-    assert [specialists_wanted(one, "always") for one in ("simple", "moderate", "complex")] == [2, 2, 4]
+    assert [specialists_wanted(complexity, "auto") for complexity in ("simple", "moderate", "complex")] == [
+        0,
+        2,
+        4,
+    ]
+    assert [specialists_wanted(complexity, "never") for complexity in ("simple", "moderate", "complex")] == [
+        0,
+        0,
+        0,
+    ]
+    assert [specialists_wanted(complexity, "always") for complexity in ("simple", "moderate", "complex")] == [
+        2,
+        2,
+        4,
+    ]
 
 
 # ── 7. Synthesis: what the specialists disagree on ──
 
 
 def test_contradictions_among_specialists_are_the_same_label_with_another_value() -> None:
-    found = contradictions_among(
+    contradictions = contradictions_among(
         {
             "A": "**Eyes**: green\n- Age: 17\nNote: one",
             "B": "eyes: brown\n* Age: 17.\nNote: two",
             "C": "no labels",
         }
     )
-    assert found == ["eyes: A says “green”; B says “brown”"]
+    assert contradictions == ["eyes: A says “green”; B says “brown”"]
 
 
 def test_a_heads_decisions_are_taken_from_the_end_of_its_text() -> None:
@@ -272,11 +284,13 @@ def test_ages_of_two_characters_are_no_contradiction() -> None:
     mara, tom = "### Mara\n\nAge: 34\nEyes: green", "### Tom\n\nAge: 40"
     assert contradictions_among({"A": mara, "B": tom}) == []
     assert contradictions_among({"A": "Name: Mara\nAge: 34", "B": "Name: Tom\nAge: 40"}) == []
-    (found,) = contradictions_among({"A": f"{mara}\n\n{tom}", "B": "**Mara**\nAge: 35"})
-    assert found == "age of mara: A says “34”; B says “35”"
+    (contradiction,) = contradictions_among({"A": f"{mara}\n\n{tom}", "B": "**Mara**\nAge: 35"})
+    assert contradiction == "age of mara: A says “34”; B says “35”"
     fields = ["appearance", "personality", "temper"]
-    (found,) = contradictions_among({"A": "## Appearance\nAge: 34", "B": "## Temper\nAge: 35"}, fields)
-    assert found.startswith("age: "), "headings of their own fields are no names"
+    (contradiction,) = contradictions_among(
+        {"A": "## Appearance\nAge: 34", "B": "## Temper\nAge: 35"}, fields
+    )
+    assert contradiction.startswith("age: "), "headings of their own fields are no names"
 
 
 # ── Future Enhancements 1 and 2 ──

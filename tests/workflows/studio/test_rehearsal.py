@@ -7,7 +7,7 @@ import pytest
 import podium
 from podium.engine.log import Store
 from podium.models.sample_values import LABEL
-from tests.workflows.studio.crew import WORKED, Told
+from tests.workflows.studio.crew import WORKED, RunEvents
 
 REQUESTS = [
     (WORKED, "film"),
@@ -21,28 +21,28 @@ async def test_a_rehearsal_is_whole_differs_per_department_and_says_what_it_is(
     store: Store, request_text: str, team: str
 ) -> None:
     options = {"team": team}
-    found = await podium.run("studio", request_text, model="rehearsal", store=store, options=options)
-    assert (found.status, found.rehearsal) == ("completed", True)
-    outputs = [one["output"] for one in found.output["departments"]]
+    result = await podium.run("studio", request_text, model="rehearsal", store=store, options=options)
+    assert (result.status, result.rehearsal) == ("completed", True)
+    outputs = [report["output"] for report in result.output["departments"]]
     assert len(set(outputs)) == len(outputs) > 1
     topic = " ".join(request_text.split()[:5])
     assert all(LABEL in text and topic in text for text in outputs)
-    assert found.output["deliverable"].startswith(f"# {request_text}")
-    assert "Rehearsal" in (await page(store, found))
+    assert result.output["deliverable"].startswith(f"# {request_text}")
+    assert "Rehearsal" in (await page(store, result))
 
 
 async def page(store: Store, found: podium.RunResult) -> str:
-    made = next(one for one in found.artifacts if one.name == "deliverable.html")
+    made = next(artifact for artifact in found.artifacts if artifact.name == "deliverable.html")
     return (await store.get_blob(made.blob)).decode()
 
 
 async def test_grades_vary_so_that_retries_are_seen(store: Store) -> None:
-    found = await podium.run("studio", WORKED, model="rehearsal", store=store)
-    told = await Told.of(store, found.run_id)
-    scores = {data["score"] for data in told.of_type("specialist_graded")}
+    result = await podium.run("studio", WORKED, model="rehearsal", store=store)
+    log = await RunEvents.of(store, result.run_id)
+    scores = {data["score"] for data in log.of_type("specialist_graded")}
     assert len(scores) > 4
-    assert told.of_type("specialist_retried")
-    assert {data["status"] for data in told.of_type("specialist_reviewed")} >= {"approved", "revision-needed"}
+    assert log.of_type("specialist_retried")
+    assert {data["status"] for data in log.of_type("specialist_reviewed")} >= {"approved", "revision-needed"}
 
 
 async def test_a_rehearsal_can_be_repeated_and_other_requests_go_another_way(store: Store) -> None:
@@ -58,5 +58,5 @@ async def test_a_rehearsal_can_be_repeated_and_other_requests_go_another_way(sto
 
 @pytest.mark.parametrize("options", [{"router": "model"}, {"batch_grading": True}, {"synthesis_rounds": 2}])
 async def test_every_option_can_be_rehearsed(store: Store, options: dict[str, object]) -> None:
-    found = await podium.run("studio", WORKED, model="rehearsal", store=store, options=options)
-    assert (found.status, found.output["errors"]) == ("completed", [])
+    result = await podium.run("studio", WORKED, model="rehearsal", store=store, options=options)
+    assert (result.status, result.output["errors"]) == ("completed", [])

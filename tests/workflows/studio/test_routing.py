@@ -9,7 +9,7 @@ from podium.engine.log import Store
 from podium.workflows.studio.routing import (
     checked_departments,
     find_department,
-    keywords_said,
+    keywords_in,
     names_in,
     relevance,
     route_by_keywords,
@@ -35,10 +35,10 @@ def test_the_seeds_routing_examples(team: str, text: str, primary: str, supporti
 def test_worked_example_step_1_scores_order_and_mode() -> None:
     route = route_by_keywords(FILM, WORKED)
     assert (route.chosen, route.mode) == (("story", "character", "visual", "audio"), "sequential")
-    strength = {one.department: one.relevance for one in route.scores}
+    strength = {score.department: score.relevance for score in route.scores}
     assert [strength[key] for key in route.chosen] == [0.85, 0.65, 0.5, 0.35]
     assert max(strength[key] for key in ("image_quality", "production", "video")) < 0.3
-    assert "Aladdin" in next(one.reason for one in route.scores if one.department == "character")
+    assert "Aladdin" in next(score.reason for score in route.scores if score.department == "character")
 
 
 def test_a_table_of_sixty_requests_judged_by_hand() -> None:
@@ -55,8 +55,8 @@ def test_a_table_of_sixty_requests_judged_by_hand() -> None:
 
 def test_every_department_can_be_the_primary_one() -> None:
     for name, team in TEAMS.items():
-        found = {route_by_keywords(team, text).primary for which, text, *_ in ROUTES if which == name}
-        assert found == set(team.departments)
+        primaries = {route_by_keywords(team, text).primary for which, text, *_ in ROUTES if which == name}
+        assert primaries == set(team.departments)
 
 
 # ── how relevance comes about ──
@@ -70,8 +70,10 @@ def test_relevance_never_passes_1_and_grows_with_every_sign() -> None:
 
 
 def test_one_word_speaks_for_several_departments() -> None:
-    said = {one.department for one in route_by_keywords(FILM, "dialogue").scores if one.relevance > 0}
-    assert {"story", "character", "visual", "audio"} <= said
+    departments = {
+        score.department for score in route_by_keywords(FILM, "dialogue").scores if score.relevance > 0
+    }
+    assert {"story", "character", "visual", "audio"} <= departments
     for word in ("story", "episode"):
         assert route_by_keywords(FILM, word).relevance("character") > 0
 
@@ -82,9 +84,9 @@ def test_a_word_counts_once_however_often_and_in_whatever_form_it_stands_there()
 
 
 def test_a_longer_phrase_hides_the_words_in_it() -> None:
-    assert keywords_said(FILM, "sound design") == ["sound design"]
-    assert "visual" not in keywords_said(FILM, "visual effects")
-    assert set(keywords_said(FILM, "the sound of a design")) == {"sound", "design"}
+    assert keywords_in(FILM, "sound design") == ["sound design"]
+    assert "visual" not in keywords_in(FILM, "visual effects")
+    assert set(keywords_in(FILM, "the sound of a design")) == {"sound", "design"}
 
 
 def test_without_a_keyword_the_first_department_takes_it_and_a_warning_says_so() -> None:
@@ -154,7 +156,7 @@ def test_a_team_without_a_place_for_names_ignores_them() -> None:
 def test_departments_that_were_chosen_by_hand_are_taken_as_they_are() -> None:
     route = route_fixed(FILM, ["audio", "visual"])
     assert (route.primary, route.supporting, route.mode) == ("audio", ("visual",), "parallel")
-    assert [one.relevance for one in route.scores if one.department in route.chosen] == [1.0, 1.0]
+    assert [score.relevance for score in route.scores if score.department in route.chosen] == [1.0, 1.0]
     assert route_fixed(FILM, ["visual", "story"]).mode == "sequential"
 
 
@@ -189,7 +191,7 @@ def test_the_seeds_examples_are_beyond_doubt(
             "only “story” speaks for character",
         ),
     ],
-)  # fmt: skip
+)
 def test_what_keywords_cannot_decide_is_in_doubt(text: str, why: str) -> None:
     assert why in route_by_keywords(FILM, text).doubt
 
@@ -220,24 +222,24 @@ async def test_a_model_decides_where_keywords_are_in_doubt(store: Store) -> None
         {"department": "visual", "relevance": 0.3},
     ]
     crew = Crew({"route": {"scores": scores}})
-    found = await make(store, crew, SPANISH)
-    routing = found.output["routing"]
+    result = await make(store, crew, SPANISH)
+    routing = result.output["routing"]
     assert (routing["primary"], routing["supporting"], routing["router"]) == ("story", [], "model")
     assert routing["doubt"] == "no keyword names a department"
-    reasons = {one["department"]: one["reason"] for one in routing["scores"]}
+    reasons = {score["department"]: score["reason"] for score in routing["scores"]}
     assert (reasons["story"], reasons["audio"]) == ("una escena", "sin música")
     assert reasons["character"] == "not scored by the model"
     assert "This is in doubt" not in crew.asked("route")[0].prompt, "there are no signs to show"
-    assert found.warnings == []
-    record = await artifact(store, found, "record.md")
+    assert result.warnings == []
+    record = await artifact(store, result, "record.md")
     assert "Decided by a model. Keywords alone were in doubt: no keyword names a department." in record
 
 
 async def test_the_seeds_examples_are_routed_without_a_call(store: Store) -> None:
     for _, text, primary, _ in ROUTES[:4]:
         crew = Crew()
-        found = await make(store, crew, text)
-        assert (found.output["routing"]["primary"], crew.asked_to("route")) == (primary, [])
+        result = await make(store, crew, text)
+        assert (result.output["routing"]["primary"], crew.asked_to("route")) == (primary, [])
 
 
 async def test_keywords_decide_where_the_model_fails_or_finds_nothing(store: Store) -> None:
@@ -245,26 +247,26 @@ async def test_keywords_decide_where_the_model_fails_or_finds_nothing(store: Sto
         (RuntimeError("down"), "Routing by a model failed"),
         ({"scores": [{"department": "audio", "relevance": 0}]}, "no department relevant"),
     ):
-        found = await make(store, Crew({"route": answer}), "Make something beautiful")
-        assert (found.status, found.output["routing"]["primary"]) == ("completed", "story")
-        assert any(said in warning for warning in found.warnings)
+        result = await make(store, Crew({"route": answer}), "Make something beautiful")
+        assert (result.status, result.output["routing"]["primary"]) == ("completed", "story")
+        assert any(said in warning for warning in result.warnings)
     everywhere = {"scores": [{"department": key, "relevance": 0} for key in FILM.departments]}
-    found = await make(store, Crew({"route": everywhere}), WORKED, router="model")
-    assert found.output["routing"]["supporting"] == ["character", "visual", "audio"]
-    assert not any("names a department" in warning for warning in found.warnings), "they do"
+    result = await make(store, Crew({"route": everywhere}), WORKED, router="model")
+    assert result.output["routing"]["supporting"] == ["character", "visual", "audio"]
+    assert not any("names a department" in warning for warning in result.warnings), "they do"
 
 
 async def test_a_department_that_is_scored_twice_is_sent_back(store: Store) -> None:
     twice = [{"department": "audio", "relevance": 1}, {"department": "Audio Department", "relevance": 0}]
     crew = Crew({"route": [{"scores": twice}, {"scores": twice[:1]}]})
-    found = await make(store, crew, "Make something beautiful")
+    result = await make(store, crew, "Make something beautiful")
     assert "scored more than once: audio" in crew.asked("route")[1].prompt
-    assert found.output["routing"]["primary"] == "audio"
+    assert result.output["routing"]["primary"] == "audio"
 
 
 async def test_keywords_alone_and_rehearsals_ask_no_model(store: Store) -> None:
     crew = Crew()
     await make(store, crew, "Make something beautiful", router="keywords")
     assert crew.asked_to("route") == []
-    found = await podium.run("studio", SPANISH, model="rehearsal", store=store)
-    assert (found.status, found.output["routing"]["router"]) == ("completed", "keywords")
+    result = await podium.run("studio", SPANISH, model="rehearsal", store=store)
+    assert (result.status, result.output["routing"]["router"]) == ("completed", "keywords")

@@ -45,13 +45,13 @@ def right(row: dict[str, Any], chosen: list[str]) -> bool:
 
 
 async def routes(store: Store, router: str) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    by_id: dict[str, list[str]] = {}
     for row in REQUESTS:
         options = {"team": row["team"], "router": router}
         run = await podium.run(routing, row["request"], model=replying(row), store=store, options=options)
         assert run.status == "completed", run.error
-        found[row["id"]] = run.output
-    return found
+        by_id[row["id"]] = run.output
+    return by_id
 
 
 def test_the_requests_are_those_that_were_asked_for() -> None:
@@ -62,22 +62,22 @@ def test_the_requests_are_those_that_were_asked_for() -> None:
 
 
 async def test_keywords_alone_are_right_for_few_requests_and_know_it() -> None:
-    found = {row["id"]: route_by_keywords(TEAMS[row["team"]], row["request"]) for row in REQUESTS}
-    correct = [row["id"] for row in REQUESTS if right(row, list(found[row["id"]].chosen))]
+    routes_by_id = {row["id"]: route_by_keywords(TEAMS[row["team"]], row["request"]) for row in REQUESTS}
+    correct = [row["id"] for row in REQUESTS if right(row, list(routes_by_id[row["id"]].chosen))]
     assert len(correct) >= 20
-    sure = [row for row in REQUESTS if not found[row["id"]].doubt]
-    wrong = [row["id"] for row in sure if not right(row, list(found[row["id"]].chosen))]
+    sure = [row for row in REQUESTS if not routes_by_id[row["id"]].doubt]
+    wrong = [row["id"] for row in sure if not right(row, list(routes_by_id[row["id"]].chosen))]
     assert wrong == [], "where keywords are sure they are right"
 
 
 @pytest.mark.parametrize(("router", "least"), [("model", 114), ("auto", 114)])
 async def test_with_a_model_nearly_all_are_routed_rightly(store: Store, router: str, least: int) -> None:
-    found = await routes(store, router)
-    correct = sum(right(row, found[row["id"]]) for row in REQUESTS)
+    result = await routes(store, router)
+    correct = sum(right(row, result[row["id"]]) for row in REQUESTS)
     assert correct >= least
     for language in ("en", "de", "fr", "es", "ja", "pl"):
         own = [row for row in REQUESTS if row["language"] == language]
-        assert sum(right(row, found[row["id"]]) for row in own) >= 17, language
+        assert sum(right(row, result[row["id"]]) for row in own) >= 17, language
 
 
 @pytest.mark.parametrize("request_text", ["Sort them out and send them to us.", "What each of them says"])

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from podium.errors import UsageError
-from podium.workflows.studio.learning import Learnt, choose_specialists
-from podium.workflows.studio.matching import Meanings, stem
+from podium.workflows.studio.history import Learnt, choose_specialists
+from podium.workflows.studio.similarity import Meanings, stem
 from podium.workflows.studio.team import TeamError, circle_in, load_team
 
 LEAST = """\
@@ -36,32 +36,49 @@ def flaws(folder: Path, text: str) -> list[str]:
 
 def test_the_film_team_has_the_departments_and_specialists_of_the_spec() -> None:
     team = load_team()
-    assert {key: set(one.specialists) for key, one in team.departments.items()} == {
+    assert {key: set(department.specialists) for key, department in team.departments.items()} == {
         "story": {"plot", "dialogue", "theme", "pacing"},
-        "character": {"profile", "personality", "appearance", "arc", "relationship", "psychology", "costume",
-                      "makeup", "hairstyle", "voice"},
+        "character": {
+            "profile",
+            "personality",
+            "appearance",
+            "arc",
+            "relationship",
+            "psychology",
+            "costume",
+            "makeup",
+            "hairstyle",
+            "voice",
+        },
         "visual": {"art-direction", "cinematography", "colour", "composition"},
         "video": {"editing", "vfx", "transitions", "post-production"},
         "audio": {"sound-design", "music", "dialogue-mix", "foley"},
-        "image_quality": {"master-reference", "profile-360", "image-descriptor", "shot-composer",
-                          "consistency-verifier"},
+        "image_quality": {
+            "master-reference",
+            "profile-360",
+            "image-descriptor",
+            "shot-composer",
+            "consistency-verifier",
+        },
         "production": {"scheduling", "budget", "resources", "coordination"},
-    }  # fmt: skip
-    assert {key: set(one.depends_on) for key, one in team.departments.items() if one.depends_on} == {
-        "visual": {"character", "story"}, "image_quality": {"visual"}, "video": {"visual", "audio"},
-    }  # fmt: skip
+    }
+    assert {
+        key: set(department.depends_on)
+        for key, department in team.departments.items()
+        if department.depends_on
+    } == {"visual": {"character", "story"}, "image_quality": {"visual"}, "video": {"visual", "audio"}}
     assert [team.departments[key].may_need for key in ("audio", "character")] == [["story"], ["story"]]
     character = team.departments["character"].specialists
     assert (character["personality"].passing_threshold, character["appearance"].passing_threshold) == (60, 65)
-    assert [key for key, one in team.departments.items() if not one.allow_parallel_execution] == [
-        "production"
-    ]
+    assert [
+        key for key, department in team.departments.items() if not department.allow_parallel_execution
+    ] == ["production"]
 
 
 def test_the_software_team_is_another_field_with_nothing_of_film_in_it() -> None:
     team = load_team("software")
     assert set(team.departments) == {"product", "design", "engineering", "marketing", "support"}
-    words = {word for one in team.departments.values() for word in one.keywords}
+    words = {word for department in team.departments.values() for word in department.keywords}
     assert not words & {"scene", "plot", "costume"}
 
 
@@ -81,8 +98,10 @@ def test_who_has_no_name_is_called_after_its_key(tmp_path: Path) -> None:
     team = load_team(write(tmp_path, text, "gallery.yaml"))
     department = team.departments["fine_art"]
     assert (team.name, department.name, department.head.name) == (
-        "gallery", "Fine Art Department", "Fine Art Head",
-    )  # fmt: skip
+        "gallery",
+        "Fine Art Department",
+        "Fine Art Head",
+    )
     specialist = department.specialists["oil-paint"]
     assert (specialist.name, specialist.specialization) == ("Oil Paint Specialist", "oil paint")
 
@@ -99,7 +118,7 @@ def test_a_department_may_have_no_threshold_at_all(tmp_path: Path) -> None:
 # ── mistakes ──
 
 
-def test_every_mistake_is_told_with_its_line_and_reason(tmp_path: Path) -> None:
+def test_every_mistake_is_reported_with_its_line_and_reason(tmp_path: Path) -> None:
     text = """\
 name: broken
 departments:
@@ -112,8 +131,8 @@ departments:
       temperature: 9
       passing_threshold: many
 """
-    found = flaws(tmp_path, text)
-    assert found == [
+    flaws_found = flaws(tmp_path, text)
+    assert flaws_found == [
         "team.yaml, line 5: departments.story.keywords: the weight of 'plot' must be above 0 and at most 1, "
         "not 2",
         "team.yaml, line 6: departments.story.colour: there is no such field",
@@ -138,7 +157,7 @@ departments:
         (("  story:", "  canon:"), 3, "stands for what is settled in a project; choose another"),
         (("  story:", "  floor:"), 3, "stands for the direct draft of a run; choose another"),
         (("name: small", "name: !!python/name:os.system x"), 1, "cannot be read"),
-        (("name: small", "name: small\nname: other"), 2, "it is given twice"),
+        (("name: small", "name: small\nname: other"), 2, "duplicate key"),
         (("head: {name: Head}", "head: {name: Head"), 6, "this is not YAML"),
         (("departments:", "departments:\n\t- x"), 3, "this is not YAML"),
         (("departments:", "extends: nowhere\ndepartments:"), 2, "There is no team nowhere"),
@@ -147,15 +166,15 @@ departments:
 def test_mistakes_between_parts_have_a_line_too(
     tmp_path: Path, change: tuple[str, str], line: int, reason: str
 ) -> None:
-    (found, *_) = flaws(tmp_path, LEAST.replace(*change))
-    assert f"line {line}:" in found
-    assert reason in found
+    (flaw, *_) = flaws(tmp_path, LEAST.replace(*change))
+    assert f"line {line}:" in flaw
+    assert reason in flaw
 
 
 @pytest.mark.parametrize("text", ["", "- a\n- b\n", "just text", "[]"])
 def test_a_file_that_holds_no_team_at_all(tmp_path: Path, text: str) -> None:
-    (found,) = flaws(tmp_path, text)
-    assert "a team is a mapping" in found
+    (flaw,) = flaws(tmp_path, text)
+    assert "a team is a mapping" in flaw
 
 
 def test_a_file_that_explodes_is_refused(tmp_path: Path) -> None:
@@ -163,15 +182,15 @@ def test_a_file_that_explodes_is_refused(tmp_path: Path) -> None:
         f"{new}: &{new} [{','.join([f'*{old}'] * 9)}]\n"
         for old, new in zip("abcdefg", "bcdefgh", strict=True)
     )
-    (found,) = flaws(tmp_path, bomb)
-    assert "too much" in found
+    (flaw,) = flaws(tmp_path, bomb)
+    assert "too large or too deeply nested" in flaw
 
 
 def test_a_file_that_is_nested_without_end_is_refused(tmp_path: Path) -> None:
-    (found,) = flaws(tmp_path, "[" * 400_000)
-    assert "this is not YAML" in found
-    (found,) = flaws(tmp_path, "".join(f"{' ' * depth}a:\n" for depth in range(60)))
-    assert "too much" in found
+    (flaw,) = flaws(tmp_path, "[" * 400_000)
+    assert "this is not YAML" in flaw
+    (flaw,) = flaws(tmp_path, "".join(f"{' ' * depth}a:\n" for depth in range(60)))
+    assert "too large or too deeply nested" in flaw
 
 
 def test_a_name_that_nobody_knows_is_answered_with_what_was_meant() -> None:
@@ -221,11 +240,11 @@ departments:
     assert team.departments["music_video"].depends_on == ["audio"]
 
 
-def test_mistakes_in_an_extending_file_are_told_in_that_file(tmp_path: Path) -> None:
-    (found,) = flaws(tmp_path, "extends: film\ndepartments:\n  audio: null\n")
-    assert "film.yaml" in found, "video needs audio, and that stands in the base"
-    (found,) = flaws(tmp_path, "extends: film\ndepartments:\n  story:\n    priority: first\n")
-    assert found.startswith("team.yaml, line 4: departments.story.priority")
+def test_mistakes_in_an_extending_file_are_reported_in_that_file(tmp_path: Path) -> None:
+    (flaw,) = flaws(tmp_path, "extends: film\ndepartments:\n  audio: null\n")
+    assert "film.yaml" in flaw, "video needs audio, and that stands in the base"
+    (flaw,) = flaws(tmp_path, "extends: film\ndepartments:\n  story:\n    priority: first\n")
+    assert flaw.startswith("team.yaml, line 4: departments.story.priority")
 
 
 def test_files_that_extend_each_other_are_refused(tmp_path: Path) -> None:
@@ -262,9 +281,15 @@ def test_skills_match_by_meaning_and_not_only_by_spelling() -> None:
 def test_where_skills_do_not_decide_success_does_and_then_the_file() -> None:
     def past(key: str, success: float) -> Learnt:
         return Learnt(
-            agent_id=f"character-{key}-specialist", results=9, mean=80, acceptance=success, success=success,
-            similar=3, configured=80, suggested=None,
-        )  # fmt: skip
+            agent_id=f"character-{key}-specialist",
+            results=9,
+            mean=80,
+            acceptance=success,
+            success=success,
+            similar=3,
+            configured=80,
+            suggested=None,
+        )
 
     assert chosen("x") == ["profile", "personality"]
     learnt = {one.agent_id: one for one in (past("makeup", 0.9), past("profile", 0.1))}
@@ -274,15 +299,22 @@ def test_where_skills_do_not_decide_success_does_and_then_the_file() -> None:
 def test_inactive_specialists_are_never_chosen(tmp_path: Path) -> None:
     text = "extends: film\ndepartments:\n  character:\n    specialists:\n      appearance: {active: false}\n"
     department = load_team(write(tmp_path, text)).departments["character"]
-    found = choose_specialists("character", department, "x", ["appearance"], 10, MEANINGS, {})
-    assert "appearance" not in found
-    assert len(found) == 9
+    chosen = choose_specialists("character", department, "x", ["appearance"], 10, MEANINGS, {})
+    assert "appearance" not in chosen
+    assert len(chosen) == 9
 
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [("stealing", "steal"), ("stories", "story"), ("images", "image"), ("Aladdin's", "aladdin"),
-     ("mixed", "mix"), ("cutting", "cut"), ("dresses", "dress")],
-)  # fmt: skip
+    [
+        ("stealing", "steal"),
+        ("stories", "story"),
+        ("images", "image"),
+        ("Aladdin's", "aladdin"),
+        ("mixed", "mix"),
+        ("cutting", "cut"),
+        ("dresses", "dress"),
+    ],
+)
 def test_forms_of_a_word_have_one_stem(one: str, other: str) -> None:
     assert stem(one) == stem(other)

@@ -14,7 +14,7 @@ from podium.engine.log import Store
 from tests.workflows.studio.crew import (
     WORKED,
     Crew,
-    Told,
+    RunEvents,
     artifact,
     brief,
     department,
@@ -38,35 +38,35 @@ def always(task: str, department_key: str = "", most: int = 9) -> dict[str, Any]
 
 async def test_error_case_1_the_master_fails_to_route_without_a_retry(store: Store) -> None:
     crew = Crew({"route": LOST})
-    found = await make(store, crew, WORKED, router="model")
-    assert found.status == "failed"
-    assert found.error.startswith("Unable to generate content: routing failed")
-    assert "the model is gone" in found.error
+    result = await make(store, crew, WORKED, router="model")
+    assert result.status == "failed"
+    assert result.error.startswith("Unable to generate content: routing failed")
+    assert "the model is gone" in result.error
     assert crew.paths == ["route"]
 
 
 async def test_error_case_1_the_master_fails_to_aggregate_and_the_reports_stay(store: Store) -> None:
     crew = Crew({"aggregate": LOST})
-    found = await make(store, crew)
-    assert found.status == "failed"
-    assert found.error.startswith("Unable to generate content: aggregation failed")
+    result = await make(store, crew)
+    assert result.status == "failed"
+    assert result.error.startswith("Unable to generate content: aggregation failed")
     assert len(crew.asked_to("aggregate")) == 1, "no retry"
-    assert [one["status"] for one in found.output["departments"]] == ["completed"] * 4
-    assert "## Visual Department" in found.output["deliverable"]
+    assert [report["status"] for report in result.output["departments"]] == ["completed"] * 4
+    assert "## Visual Department" in result.output["deliverable"]
     crew.script["aggregate"] = "All in all."
-    again = await (await podium.resume(found.run_id, model=crew, store=store)).result()
+    again = await (await podium.resume(result.run_id, model=crew, store=store)).result()
     assert (again.status, len(crew.asked_to("aggregate")), len(crew.asked_to("brief"))) == ("completed", 2, 4)
 
 
 async def test_error_case_1_every_department_failed(store: Store) -> None:
     crew = Crew({**always("head_execute", "character")})
-    found = await make(store, crew, "Create character Aladdin")
-    assert found.status == "failed"
-    assert found.error.startswith("Unable to generate content: every department failed")
-    assert found.output["departments"][0]["status"] == "failed"
+    result = await make(store, crew, "Create character Aladdin")
+    assert result.status == "failed"
+    assert result.error.startswith("Unable to generate content: every department failed")
+    assert result.output["departments"][0]["status"] == "failed"
     assert crew.asked_to("aggregate") == []
     healthy = Crew()
-    again = await (await podium.resume(found.run_id, model=healthy, store=store)).result()
+    again = await (await podium.resume(result.run_id, model=healthy, store=store)).result()
     assert again.status == "completed", "what failed last is asked once more"
     assert healthy.paths == ["character/head_execute#4"]
 
@@ -76,42 +76,44 @@ async def test_error_case_1_every_department_failed(store: Store) -> None:
 
 async def test_error_case_2_a_head_fails_4_times_while_others_finish(store: Store) -> None:
     crew = Crew(always("brief", "character"))
-    found = await make(store, crew)
-    assert (found.status, found.stop_reason) == ("partial", "department failed")
+    result = await make(store, crew)
+    assert (result.status, result.stop_reason) == ("partial", "department failed")
     assert len([call for call in crew.asked_to("brief") if call.path.startswith("character/")]) == 4
-    statuses = {one["departmentId"]: one["status"] for one in found.output["departments"]}
+    statuses = {report["departmentId"]: report["status"] for report in result.output["departments"]}
     assert statuses == {
-        "dept-story": "completed", "dept-character": "failed", "dept-visual": "completed",
+        "dept-story": "completed",
+        "dept-character": "failed",
+        "dept-visual": "completed",
         "dept-audio": "completed",
-    }  # fmt: skip
-    (error,) = found.output["errors"]
+    }
+    (error,) = result.output["errors"]
     assert (error["department"], error["where"]) == ("character", "head")
     assert "the head failed 4 times" in error["error"]
-    record = await artifact(store, found, "record.md")
+    record = await artifact(store, result, "record.md")
     assert "Character Department (failed)" in record.partition("## What is missing")[2]
     assert "Character Department: the head failed 4 times" in crew.asked("aggregate")[0].prompt
-    assert found.output["overall_quality"] == 68.72, "a failed department counts 0 with its relevance"
+    assert result.output["overall_quality"] == 68.72, "a failed department counts 0 with its relevance"
 
 
 async def test_error_case_2_each_retry_of_a_head_reads_what_went_wrong(store: Store) -> None:
     crew = Crew({"character/head_execute": LOST, "character/head_execute#2": " "})
-    found = await make(store, crew, "Create character Aladdin")
-    assert found.status == "completed"
+    result = await make(store, crew, "Create character Aladdin")
+    assert result.status == "completed"
     prompt = crew.asked("character/head_execute#3")[0].prompt
     assert "- Attempt 1: RuntimeError: the model is gone" in prompt
     assert "- Attempt 2: the answer was empty" in prompt
 
 
-async def test_error_case_2_dependents_are_told_what_is_missing(store: Store) -> None:
+async def test_error_case_2_dependents_are_reported_what_is_missing(store: Store) -> None:
     crew = Crew(always("brief", "character"))
-    found = await make(store, crew)
+    result = await make(store, crew)
     prompt = crew.asked("visual/brief")[0].prompt
     assert "# What is missing" in prompt
     assert "Character Department: the head failed 4 times" in prompt
-    (missing,) = department(found, "visual")["missing"]
+    (missing,) = department(result, "visual")["missing"]
     assert missing.startswith("Character Department")
-    told = await Told.of(store, found.run_id)
-    (started,) = told.of_type("department_started", department="visual")
+    log = await RunEvents.of(store, result.run_id)
+    (started,) = log.of_type("department_started", department="visual")
     assert started["missing"] == [missing]
 
 
@@ -120,8 +122,8 @@ async def test_error_case_2_dependents_are_told_what_is_missing(store: Store) ->
 
 async def test_error_case_3_all_specialists_fail_and_the_head_writes(store: Store) -> None:
     crew = Crew({"*/grade": graded(38, "no"), "character/head_execute": "MINE"})
-    found = await make(store, crew, "a hero", departments="character", specialists="always")
-    report = department(found, "character")
+    result = await make(store, crew, "a hero", departments="character", specialists="always")
+    report = department(result, "character")
     assert (report["output"], report["qualityScore"], report["formulaScore"]) == ("MINE", 85, 15.2)
     assert report["metadata"]["failedSpecialists"] == 2
     assert crew.asked_to("synthesize") == []
@@ -131,14 +133,15 @@ async def test_error_case_3_all_specialists_fail_and_the_head_writes(store: Stor
 
 async def test_error_case_3_all_specialists_error_at_once(store: Store) -> None:
     crew = Crew({"*/execute": LOST, "character/head_execute": "MINE"})
-    found = await make(store, crew, "a hero", departments="character", specialists="always")
-    assert found.status == "completed"
-    report = department(found, "character")
+    result = await make(store, crew, "a hero", departments="character", specialists="always")
+    assert result.status == "completed"
+    report = department(result, "character")
     assert (report["output"], report["formulaScore"], report["qualityScore"]) == ("MINE", 0, 85)
-    assert [one["qualityScore"] for one in report["specialistResults"]] == [0, 0]
-    assert [error["where"] for error in found.output["errors"]] == [
-        "character-profile-specialist", "character-personality-specialist",
-    ]  # fmt: skip
+    assert [item["qualityScore"] for item in report["specialistResults"]] == [0, 0]
+    assert [error["where"] for error in result.output["errors"]] == [
+        "character-profile-specialist",
+        "character-personality-specialist",
+    ]
 
 
 # ── 4. Synthesis failure ──
@@ -147,23 +150,27 @@ async def test_error_case_3_all_specialists_error_at_once(store: Store) -> None:
 async def test_error_case_4_synthesis_fails_4_times_and_the_best_output_stands_in(store: Store) -> None:
     crew = Crew(
         {
-            **always("synthesize", "character"), "character/brief": brief("appearance", "personality"),
-            "character/appearance/attempt/execute": "GOOD", "character/appearance/attempt/grade": graded(80),
+            **always("synthesize", "character"),
+            "character/brief": brief("appearance", "personality"),
+            "character/appearance/attempt/execute": "GOOD",
+            "character/appearance/attempt/grade": graded(80),
             "character/personality/attempt/execute": "BEST",
             "character/personality/attempt/grade": graded(90),
         }
-    )  # fmt: skip
-    found = await make(store, crew, "a hero", departments="character", specialists="always")
+    )
+    result = await make(store, crew, "a hero", departments="character", specialists="always")
     assert len(crew.asked_to("synthesize")) == 4
-    report = department(found, "character")
+    report = department(result, "character")
     assert (report["output"], report["flags"]) == ("BEST", ["partial_synthesis_failure"])
-    assert (found.status, found.stop_reason) == ("partial", "synthesis failed")
+    assert (result.status, result.stop_reason) == ("partial", "synthesis failed")
     assert (report["qualityScore"], report["formulaScore"]) == (48.0, 94.0), "one of two parts is in it"
-    assert found.output["overall_quality"] == 45.0
-    assert "only the work of the Personality Specialist is in it" in await artifact(store, found, "record.md")
-    assert any("partial_synthesis_failure" in error["error"] for error in found.output["errors"])
-    told = await Told.of(store, found.run_id)
-    assert told.of_type("synthesized")[0]["fallback"] == "Personality Specialist"
+    assert result.output["overall_quality"] == 45.0
+    assert "only the work of the Personality Specialist is in it" in await artifact(
+        store, result, "record.md"
+    )
+    assert any("partial_synthesis_failure" in error["error"] for error in result.output["errors"])
+    log = await RunEvents.of(store, result.run_id)
+    assert log.of_type("synthesized")[0]["fallback"] == "Personality Specialist"
     assert "Attempt 3: RuntimeError" in crew.asked("character/synthesize#4")[0].prompt
 
 
@@ -180,33 +187,46 @@ async def test_one_specialist_hangs_until_its_time_out_and_counts_0(store: Store
         await asyncio.Event().wait()
         return "never"
 
-    crew = Crew({"character/brief": brief("appearance", "personality"),
-                 "character/appearance/attempt/execute": hang,
-                 "character/personality/attempt/grade": graded(90)})  # fmt: skip
-    found = await make(store, crew, "a hero", departments="character", specialists="always", team=str(team))
-    assert found.status == "completed"
-    one = specialist(found, "character", "character-appearance-specialist")
-    assert (one["qualityScore"], one["reviewStatus"], one["attempts"]) == (0, "rejected", 0)
-    assert "0.05" in one["error"]
-    assert department(found, "character")["qualityScore"] == 48.0, "it counts in both means"
+    crew = Crew(
+        {
+            "character/brief": brief("appearance", "personality"),
+            "character/appearance/attempt/execute": hang,
+            "character/personality/attempt/grade": graded(90),
+        }
+    )
+    result = await make(store, crew, "a hero", departments="character", specialists="always", team=str(team))
+    assert result.status == "completed"
+    appearance = specialist(result, "character", "character-appearance-specialist")
+    assert (appearance["qualityScore"], appearance["reviewStatus"], appearance["attempts"]) == (
+        0,
+        "rejected",
+        0,
+    )
+    assert "0.05" in appearance["error"]
+    assert department(result, "character")["qualityScore"] == 48.0, "it counts in both means"
 
 
 async def test_an_output_that_nobody_could_grade_counts_75(store: Store) -> None:
     crew = Crew({"character/brief": brief("personality"), "character/personality/attempt/grade": LOST})
-    found = await make(store, crew, "a hero", departments="character", specialists="always")
-    one = specialist(found, "character", "character-personality-specialist")
-    assert (one["qualityScore"], one["reviewStatus"], one["attempts"]) == (75, "approved", 1)
-    assert any("could not be graded" in warning for warning in found.warnings)
+    result = await make(store, crew, "a hero", departments="character", specialists="always")
+    personality = specialist(result, "character", "character-personality-specialist")
+    assert (personality["qualityScore"], personality["reviewStatus"], personality["attempts"]) == (
+        75,
+        "approved",
+        1,
+    )
+    assert any("could not be graded" in warning for warning in result.warnings)
 
 
 @pytest.mark.parametrize("bad", [{"quality": 1.5}, {"quality": -0.1}, {"quality": "high"}, {}])
 async def test_a_grade_outside_0_to_1_is_sent_back(store: Store, bad: dict[str, Any]) -> None:
     wrong = {"relevance": 1, "consistency": 1, **bad}
-    crew = Crew({"character/brief": brief("personality"),
-                 "character/personality/attempt/grade": [wrong, graded(90)]})  # fmt: skip
-    found = await make(store, crew, "a hero", departments="character", specialists="always")
+    crew = Crew(
+        {"character/brief": brief("personality"), "character/personality/attempt/grade": [wrong, graded(90)]}
+    )
+    result = await make(store, crew, "a hero", departments="character", specialists="always")
     assert len(crew.asked("character/personality/attempt/grade")) == 2
-    assert specialist(found, "character", "character-personality-specialist")["qualityScore"] == 90
+    assert specialist(result, "character", "character-personality-specialist")["qualityScore"] == 90
 
 
 # ── budgets ──
@@ -214,27 +234,27 @@ async def test_a_grade_outside_0_to_1_is_sent_back(store: Store, bad: dict[str, 
 
 async def test_out_of_budget_the_master_sums_up_what_there_is(store: Store) -> None:
     crew = Crew()
-    found = await make(store, crew, WORKED, budget=Budget(calls=20), concurrency=1)
-    assert (found.status, found.stop_reason) == ("partial", "budget")
+    result = await make(store, crew, WORKED, budget=Budget(calls=20), concurrency=1)
+    assert (result.status, result.stop_reason) == ("partial", "budget")
     assert len(crew.calls) <= 20
     assert crew.paths[-1] == "aggregate", "from the closing reserve"
-    statuses = {one["departmentId"]: one["status"] for one in found.output["departments"]}
+    statuses = {one["departmentId"]: one["status"] for one in result.output["departments"]}
     assert "unfinished" in statuses.values()
-    assert found.output["deliverable"].startswith(f"# {WORKED}\n\nAll in all.")
+    assert result.output["deliverable"].startswith(f"# {WORKED}\n\nAll in all.")
     before = len(crew.calls)
     whole = await (
-        await podium.resume(found.run_id, model=crew, store=store, budget=Budget(calls=200))
+        await podium.resume(result.run_id, model=crew, store=store, budget=Budget(calls=200))
     ).result()
     assert whole.status == "completed", whole.error
     assert {one["status"] for one in whole.output["departments"]} == {"completed"}
     fresh = Crew()
     assert (await make(store, fresh)).status == "completed"
     assert len(crew.calls) - before == len(fresh.calls) - before + 1, "only the summing up is done once more"
-    replayed = await podium.replay(found.run_id, store=store)
+    replayed = await podium.replay(result.run_id, store=store)
     assert replayed.output == whole.output
-    told = await Told.of(store, found.run_id)
-    assert len(told.of_type("department_completed")) == 4
-    reviewed = told.of_type("specialist_reviewed")
+    log = await RunEvents.of(store, result.run_id)
+    assert len(log.of_type("department_completed")) == 4
+    reviewed = log.of_type("specialist_reviewed")
     assert [one["status"] for one in reviewed] == ["approved"] * 8, "an empty budget is nobody's failure"
 
 
@@ -242,10 +262,10 @@ async def test_a_batch_that_a_budget_cuts_short_goes_on_later(store: Store) -> N
     options = {"departments": "story", "specialists": "always", "batch_grading": True}
     both = {"grades": [{"specialist": key, **graded(90)} for key in ("plot", "pacing")]}
     crew = Crew({"story/brief": brief("plot", "pacing"), "story/round/grade": both})
-    found = await make(store, crew, WORKED, budget=Budget(calls=4), concurrency=1, **options)
-    assert (found.status, department(found, "story")["status"]) == ("partial", "unfinished")
+    result = await make(store, crew, WORKED, budget=Budget(calls=4), concurrency=1, **options)
+    assert (result.status, department(result, "story")["status"]) == ("partial", "unfinished")
     whole = await (
-        await podium.resume(found.run_id, model=crew, store=store, budget=Budget(calls=50))
+        await podium.resume(result.run_id, model=crew, store=store, budget=Budget(calls=50))
     ).result()
     assert (whole.status, department(whole, "story")["qualityScore"]) == ("completed", 96.0)
     assert len(crew.asked_to("execute")) == 2, "nothing is paid twice"
@@ -256,30 +276,30 @@ async def test_out_of_time_there_is_an_answer_too(store: Store) -> None:
         await asyncio.sleep(0.2)
         return "late"
 
-    found = await make(store, Crew({"*/execute": slow}), WORKED, budget=Budget(seconds=0.3))
-    assert (found.status, found.stop_reason) == ("partial", "time")
-    assert found.output["deliverable"].startswith(f"# {WORKED}")
-    again = await podium.resume(found.run_id, model=Crew(), store=store, budget=Budget(seconds=60))
+    result = await make(store, Crew({"*/execute": slow}), WORKED, budget=Budget(seconds=0.3))
+    assert (result.status, result.stop_reason) == ("partial", "time")
+    assert result.output["deliverable"].startswith(f"# {WORKED}")
+    again = await podium.resume(result.run_id, model=Crew(), store=store, budget=Budget(seconds=60))
     assert (await again.result()).status == "completed"
 
 
 async def test_with_no_budget_at_all_there_is_still_an_answer(store: Store) -> None:
-    found = await make(store, Crew(), WORKED, budget=Budget(calls=0))
-    assert (found.status, found.stop_reason) == ("partial", "budget")
-    assert "Missing: the work of Story Department" in found.output["deliverable"]
-    assert any("were not brought together" in warning for warning in found.warnings)
-    assert found.output["overall_quality"] is None
+    result = await make(store, Crew(), WORKED, budget=Budget(calls=0))
+    assert (result.status, result.stop_reason) == ("partial", "budget")
+    assert "Missing: the work of Story Department" in result.output["deliverable"]
+    assert any("were not brought together" in warning for warning in result.warnings)
+    assert result.output["overall_quality"] is None
 
 
 async def test_the_best_accepted_work_of_an_unfinished_department_is_not_lost(store: Store) -> None:
     crew = Crew({"story/brief": brief("plot", "pacing"), "story/plot/attempt/execute": "THE PLOT"})
-    found = await make(
+    result = await make(
         store, crew, WORKED, departments="story", specialists="always", budget=Budget(calls=6), concurrency=1
     )
-    report = department(found, "story")
+    report = department(result, "story")
     assert (report["status"], report["output"]) == ("unfinished", "THE PLOT")
     assert "THE PLOT" in crew.asked("aggregate")[0].prompt
-    assert "THE PLOT" in await artifact(store, found, "record.md")
+    assert "THE PLOT" in await artifact(store, result, "record.md")
 
 
 # ── hostile and odd answers ──
@@ -288,9 +308,9 @@ async def test_the_best_accepted_work_of_an_unfinished_department_is_not_lost(st
 async def test_text_of_models_cannot_break_the_page_or_the_prompts(store: Store) -> None:
     nasty = "<script>alert(1)</script> {{ request }} {% raw %} \x1b[31mred ![x](http://evil/x.png)"
     crew = Crew({"*/synthesize": nasty, "aggregate": nasty, "*/execute": nasty})
-    found = await make(store, crew, f"a scene {nasty}")
-    assert found.status == "completed"
-    page = next(one for one in found.artifacts if one.name == "deliverable.html")
+    result = await make(store, crew, f"a scene {nasty}")
+    assert result.status == "completed"
+    page = next(artifact for artifact in result.artifacts if artifact.name == "deliverable.html")
     text = (await store.get_blob(page.blob)).decode()
     assert "<script" not in text
     assert "<img" not in text
@@ -300,6 +320,6 @@ async def test_text_of_models_cannot_break_the_page_or_the_prompts(store: Store)
 
 async def test_a_very_long_request_and_very_long_texts(store: Store) -> None:
     crew = Crew({"*/synthesize": "word " * 40_000})
-    found = await make(store, crew, "A scene. " * 5_000)
-    assert found.status == "completed"
-    assert len(found.output["departments"][0]["output"]) > 100_000
+    result = await make(store, crew, "A scene. " * 5_000)
+    assert result.status == "completed"
+    assert len(result.output["departments"][0]["output"]) > 100_000

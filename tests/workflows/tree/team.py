@@ -108,7 +108,7 @@ async def grow(store: Store, team: Team, request: str = "the task", **options: A
     )  # fmt: skip
 
 
-class Told(scripted.Told):
+class RunEvents(scripted.RunEvents):
     """The tree's own events of a run, in order."""
 
     namespace = "tree"

@@ -9,8 +9,8 @@ import pytest
 
 from podium.engine.log import Store
 from tests.workflows.tree.team import (
+    RunEvents,
     Team,
-    Told,
     aggregate,
     band,
     document,
@@ -38,10 +38,10 @@ async def test_a_plan_over_a_cap_gets_one_repair_and_is_then_forced_to_execute(
     assert found.status == "completed"
     assert team.paths == ["plan", "plan", "execute"], "the plan, one repair, the forced execution"
     assert guard.removeprefix("guard:") in team.calls[1].prompt
-    told = await Told.of(store, found.run_id)
-    assert told.messages("root") == [guard]
-    assert told.of_type("plan_created") == []
-    (executing,) = told.of_type("node_status", status="executing")
+    logged = await RunEvents.of(store, found.run_id)
+    assert logged.messages("root") == [guard]
+    assert logged.of_type("plan_created") == []
+    (executing,) = logged.of_type("node_status", status="executing")
     assert executing["role"] == "executor"
 
 
@@ -49,7 +49,7 @@ async def test_a_plan_that_fits_after_its_repair_is_carried_out(store: Store) ->
     team = Team({"plan": [FIFTY_BANDS, plan(band(0, "a"))]})
     found = await grow(store, team)
     assert team.paths == ["plan", "plan", "a/plan", "a/execute", "aggregate"]
-    assert (await Told.of(store, found.run_id)).messages("root") == ["band:0"]
+    assert (await RunEvents.of(store, found.run_id)).messages("root") == ["band:0"]
 
 
 async def test_a_plan_over_a_cap_after_another_repair_still_gets_only_one_for_the_cap(store: Store) -> None:
@@ -87,8 +87,8 @@ async def test_a_broken_plan_is_repaired_with_the_rule_named(store: Store, broke
     found = await grow(store, stubborn)
     assert found.status == "completed", "a child that cannot be planned is a gap"
     assert stubborn.paths.count("a/plan") == 3
-    told = await Told.of(store, found.run_id)
-    assert [one["nodeId"] for one in told.of_type("node_failed")] == ["root/a"]
+    logged = await RunEvents.of(store, found.run_id)
+    assert [one["nodeId"] for one in logged.of_type("node_failed")] == ["root/a"]
     assert len(stubborn.calls) == 1 + 3 + 2 + 1
 
 
@@ -111,7 +111,7 @@ async def test_endless_replanning_ends_after_the_allowed_number(store: Store) ->
     found = await grow(store, team, replans=2)
     assert [call.task for call in team.calls].count("execute") == 3
     assert team.paths.count("plan") + team.paths.count("plan#2") + team.paths.count("plan#3") == 3
-    assert (await Told.of(store, found.run_id)).messages("root")[-1] == "guard:maxReplansPerNode"
+    assert (await RunEvents.of(store, found.run_id)).messages("root")[-1] == "guard:maxReplansPerNode"
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ async def test_an_artifact_called_scratchpad_does_not_clash_with_the_notes(store
     assert sorted(one.name for one in found.artifacts) == ["result-scratchpad.md", "scratchpad.md"]
 
 
-async def test_labels_that_hold_keys_are_redacted_and_still_told_apart(store: Store) -> None:
+async def test_labels_that_hold_keys_are_redacted_and_still_reported_apart(store: Store) -> None:
     labels = [f"sk-{'a' * 24}{n}" for n in range(2)]
     found = await grow(store, Team({"plan": plan(band(0, "a")), "a/execute": leaf(*map(document, labels))}))
     assert found.status == "completed", found.error

@@ -48,7 +48,7 @@ def test_planner_rule_4_the_scratchpad_is_required_every_time() -> None:
         assert "scratchpad\n  Field required" in refused(PlannerOutput, decision)
 
 
-def test_all_broken_rules_of_a_plan_are_told_at_once() -> None:
+def test_all_broken_rules_of_a_plan_are_reported_at_once() -> None:
     said = refused(PlannerOutput, plan(band(0, "a"), band(2, "a")))
     assert "bands must be indexed" in said
     assert "step ids must be unique" in said
@@ -119,7 +119,7 @@ def test_a_json_artifact_has_its_payload() -> None:
 # ── aggregator ──
 
 
-def test_the_aggregator_tells_synthesis_result_next_and_notes() -> None:
+def test_the_aggregator_shows_synthesis_result_next_and_notes() -> None:
     for name in ("synthesis", "artifacts", "result", "next", "scratchpad"):
         answer = aggregate()
         del answer[name]

@@ -13,8 +13,8 @@ from podium.engine.state import RunState
 from podium.engine.workflow import load_module
 from tests.workflows.scripted import BARE
 from tests.workflows.tree.team import (
+    RunEvents,
     Team,
-    Told,
     aggregate,
     band,
     document,
@@ -32,55 +32,57 @@ TWO_BANDS = plan(band(0, "a", "b"), band(1, "c"))
 # ── the seed's checklist ──
 
 
-async def test_checklist_1_the_roots_plan_is_told_before_any_child_is_asked(store: Store) -> None:
+async def test_checklist_1_the_roots_plan_is_reported_before_any_child_is_asked(store: Store) -> None:
     team = Team({"plan": TWO_BANDS})
-    told = await Told.of(store, (await grow(store, team)).run_id)
+    logged = await RunEvents.of(store, (await grow(store, team)).run_id)
     assert team.paths[0] == "plan"
-    created = told.index("plan_created")
-    assert told.rows[created][1] == {
+    created = logged.index("plan_created")
+    assert logged.rows[created][1] == {
         "nodeId": "root", "planId": "root/plan-1", "version": 1, "summary": "a plan",
     }  # fmt: skip
-    after = [name for name, _ in told.rows[created : created + 6]]
+    after = [name for name, _ in logged.rows[created : created + 6]]
     assert after == ["plan_created", *2 * ["plan_band_created"], *3 * ["step_created"]]
-    assert created < told.index("node_created", nodeId="root/a")
+    assert created < logged.index("node_created", nodeId="root/a")
 
 
 async def test_checklist_2_children_appear_with_the_right_parents(store: Store) -> None:
     team = Team({"plan": TWO_BANDS, "c/plan": plan(band(0, "deep"))})
-    told = await Told.of(store, (await grow(store, team)).run_id)
-    edges = {data["nodeId"]: (data["parentNodeId"], data["depth"]) for data in told.of_type("node_created")}
+    logged = await RunEvents.of(store, (await grow(store, team)).run_id)
+    edges = {data["nodeId"]: (data["parentNodeId"], data["depth"]) for data in logged.of_type("node_created")}
     assert edges == {
         "root": (None, 0), "root/a": ("root", 1), "root/b": ("root", 1), "root/c": ("root", 1),
         "root/c/deep": ("root/c", 2),
     }  # fmt: skip
-    delegated = {(one["nodeId"], one["stepId"], one["childNodeId"]) for one in told.of_type("node_delegated")}
+    delegated = {
+        (one["nodeId"], one["stepId"], one["childNodeId"]) for one in logged.of_type("node_delegated")
+    }
     assert delegated == {
         ("root", "a", "root/a"), ("root", "b", "root/b"), ("root", "c", "root/c"),
         ("root/c", "deep", "root/c/deep"),
     }  # fmt: skip
 
 
-async def test_checklist_3_each_child_tells_its_result_before_it_is_completed(store: Store) -> None:
-    told = await Told.of(store, (await grow(store, Team({"plan": TWO_BANDS}))).run_id)
+async def test_checklist_3_each_child_shows_its_result_before_it_is_completed(store: Store) -> None:
+    logged = await RunEvents.of(store, (await grow(store, Team({"plan": TWO_BANDS}))).run_id)
     for node in ("root/a", "root/b", "root/c", "root"):
-        names = told.of_node(node)
+        names = logged.of_node(node)
         assert names[-4:] == ["artifact_created", "parent_hint", "node_result", "node_completed"]
         assert names.count("node_completed") == 1
 
 
 async def test_checklist_4_a_parents_hint_refers_to_its_childrens_artifacts(store: Store) -> None:
     team = Team({"plan": plan(band(0, "a")), "aggregate": aggregate(hints=["synthesis", "a/doc"])})
-    told = await Told.of(store, (await grow(store, team)).run_id)
-    (made,) = told.of_type("artifact_created", nodeId="root/a")
-    (own,) = told.of_type("artifact_created", nodeId="root")
-    (hint,) = told.of_type("parent_hint", nodeId="root")
+    logged = await RunEvents.of(store, (await grow(store, team)).run_id)
+    (made,) = logged.of_type("artifact_created", nodeId="root/a")
+    (own,) = logged.of_type("artifact_created", nodeId="root")
+    (hint,) = logged.of_type("parent_hint", nodeId="root")
     assert hint == {
         "nodeId": "root", "parentNodeId": None, "hintType": "read_documents",
         "artifactIds": [own["artifactId"], made["artifactId"]],
         "documentIds": [own["documentId"], made["documentId"]],
         "basedOnArtifactIds": [made["artifactId"]],
     }  # fmt: skip
-    (child,) = told.of_type("parent_hint", nodeId="root/a")
+    (child,) = logged.of_type("parent_hint", nodeId="root/a")
     assert (child["parentNodeId"], child["basedOnArtifactIds"]) == ("root", [])
 
 
@@ -89,7 +91,7 @@ async def test_checklist_5_the_root_ends_with_a_synthesis_document_as_primary_ar
     team = Team({"plan": plan(band(0, "a")), "aggregate": aggregate(document("answer", "The answer", text))})
     found = await grow(store, team)
     assert found.output["document"] == text
-    (made,) = (await Told.of(store, found.run_id)).of_type("artifact_created", nodeId="root")
+    (made,) = (await RunEvents.of(store, found.run_id)).of_type("artifact_created", nodeId="root")
     assert found.output["result"]["primaryArtifactId"] == made["artifactId"]
     kept = next(one for one in found.artifacts if one.id == made["artifactId"])
     assert (kept.name, kept.media_type) == ("answer.md", "text/markdown")
@@ -123,7 +125,7 @@ async def test_the_order_of_events_of_three_levels_with_one_replan(store: Store)
         }
     )
     found = await grow(store, team)
-    told = await Told.of(store, found.run_id)
+    logged = await RunEvents.of(store, found.run_id)
     leaf_end = ["scratchpad_updated", "artifact_created", "parent_hint", "node_result", "node_completed"]
     one_leaf = [
         "scratchpad_linked",
@@ -165,9 +167,9 @@ async def test_the_order_of_events_of_three_levels_with_one_replan(store: Store)
             parts += [data["stepId"], data.get("status", "")]
         return " ".join(part for part in parts if part)
 
-    assert [line(name, data) for name, data in told.rows] == expected
+    assert [line(name, data) for name, data in logged.rows] == expected
     assert found.status == "completed"
-    assert [one["version"] for one in told.of_type("plan_created", nodeId="root")] == [1, 2]
+    assert [one["version"] for one in logged.of_type("plan_created", nodeId="root")] == [1, 2]
 
 
 async def test_every_event_has_the_fields_of_the_contract(store: Store) -> None:
@@ -175,8 +177,8 @@ async def test_every_event_has_the_fields_of_the_contract(store: Store) -> None:
         {"plan": plan(band(0, "a", "bad")), "aggregate": [aggregate(replan="more"), aggregate()],
          "bad/execute": RuntimeError("broken")}
     )  # fmt: skip
-    told = await Told.of(store, (await grow(store, team)).run_id)
-    fields = {name: set(data) - {"nodeId"} for name, data in told.rows}
+    logged = await RunEvents.of(store, (await grow(store, team)).run_id)
+    fields = {name: set(data) - {"nodeId"} for name, data in logged.rows}
     assert fields == {
         "run_started": {"objective"},
         "node_created": {
@@ -254,8 +256,8 @@ async def test_bands_are_ordered_by_index_and_steps_by_step_index(store: Store) 
     mixed = [{**step("late"), "stepIndex": 5}, {**step("early"), "stepIndex": 1}]
     zero = {**band(0), "parallelizable": False, "steps": mixed}
     team = Team({"plan": plan(band(1, "last"), zero)})
-    told = await Told.of(store, (await grow(store, team)).run_id)
-    assert [one["stepId"] for one in told.of_type("step_created")] == ["early", "late", "last"]
+    logged = await RunEvents.of(store, (await grow(store, team)).run_id)
+    assert [one["stepId"] for one in logged.of_type("step_created")] == ["early", "late", "last"]
     assert [path for path in team.paths if path.endswith("/execute")] == [
         "early/execute", "late/execute", "last/execute",
     ]  # fmt: skip
@@ -274,10 +276,10 @@ async def test_a_replan_keeps_what_succeeded_and_is_unchanged(store: Store) -> N
     assert team.paths.count("a/execute") == 1, "unchanged and succeeded"
     assert "b#2/execute" in team.paths, "its criteria changed"
     assert "c/execute" in team.paths
-    told = await Told.of(store, found.run_id)
-    (asked,) = told.of_type("replan_requested")
+    logged = await RunEvents.of(store, found.run_id)
+    (asked,) = logged.of_type("replan_requested")
     assert asked == {"nodeId": "root", "reason": "c is missing", "basedOnChildIds": ["root/a", "root/b"]}
-    last = told.of_type("node_aggregated", nodeId="root")[-1]
+    last = logged.of_type("node_aggregated", nodeId="root")[-1]
     assert last["childIds"] == ["root/a", "root/b#2", "root/c"]
     second = team.asked("plan#2")[0].prompt
     assert "It has to be changed because: c is missing" in second
@@ -298,14 +300,14 @@ async def test_a_refused_replan_completes_as_partial(store: Store) -> None:
         {"plan": plan(band(0, "a")), "plan#2": plan(band(0, "a")), "*/aggregate": aggregate(replan="more")}
     )
     found = await grow(store, team)
-    told = await Told.of(store, found.run_id)
-    assert (len(told.of_type("replan_requested")), team.paths.count("a/execute")) == (1, 1)
-    assert told.messages("root")[-1] == "guard:maxReplansPerNode"
-    assert told.of_type("node_completed", nodeId="root")[0]["outcome"] == "partial"
+    logged = await RunEvents.of(store, found.run_id)
+    assert (len(logged.of_type("replan_requested")), team.paths.count("a/execute")) == (1, 1)
+    assert logged.messages("root")[-1] == "guard:maxReplansPerNode"
+    assert logged.of_type("node_completed", nodeId="root")[0]["outcome"] == "partial"
     assert found.status == "completed"
     none = Team({"plan": plan(band(0, "a")), "*/aggregate": aggregate(replan="more")})
-    told = await Told.of(store, (await grow(store, none, replans=0)).run_id)
-    assert told.of_type("replan_requested") == []
+    logged = await RunEvents.of(store, (await grow(store, none, replans=0)).run_id)
+    assert logged.of_type("replan_requested") == []
 
 
 async def test_a_replan_that_renames_a_kept_step_is_sent_back(store: Store) -> None:
@@ -336,8 +338,8 @@ async def test_at_the_deepest_level_nobody_plans(store: Store) -> None:
     found = await grow(store, team, max_depth=2)
     assert [path for path in team.paths if path.endswith("plan")] == ["plan", "again/plan"]
     assert "again/again/execute" in team.paths
-    told = await Told.of(store, found.run_id)
-    (deepest,) = told.of_type("node_status", nodeId="root/again/again")
+    logged = await RunEvents.of(store, found.run_id)
+    (deepest,) = logged.of_type("node_status", nodeId="root/again/again")
     assert (deepest["status"], deepest["role"], deepest["message"]) == (
         "executing",
         "executor",
@@ -361,8 +363,8 @@ async def test_outcomes(store: Store) -> None:
             "idle/execute": {**leaf(), "artifacts": [], "result": result()},
         }
     )
-    told = await Told.of(store, (await grow(store, team)).run_id)
-    outcomes = {data["nodeId"]: data["outcome"] for data in told.of_type("node_completed")}
+    logged = await RunEvents.of(store, (await grow(store, team)).run_id)
+    outcomes = {data["nodeId"]: data["outcome"] for data in logged.of_type("node_completed")}
     assert outcomes == {
         "root/met": "success", "root/unmet": "partial", "root/silent": "success", "root/idle": "no_op",
         "root": "success",
@@ -419,8 +421,8 @@ async def test_one_child_of_each_band_fails_and_the_root_completes_with_the_gaps
     )  # fmt: skip
     found = await grow(store, team)
     assert found.status == "completed"
-    told = await Told.of(store, found.run_id)
-    failed = {data["nodeId"]: data for data in told.of_type("node_failed")}
+    logged = await RunEvents.of(store, found.run_id)
+    failed = {data["nodeId"]: data for data in logged.of_type("node_failed")}
     assert set(failed) == {"root/b", "root/c"}
     assert "no source" in failed["root/b"]["error"]
     assert "did not fit after 2 repairs" in failed["root/c"]["error"]
@@ -429,7 +431,7 @@ async def test_one_child_of_each_band_fails_and_the_root_completes_with_the_gaps
     assert "b: Do b (failed)" in prompt
     assert "It returned nothing: RuntimeError: no source" in prompt
     assert "d: Do d (completed, success)" in prompt, "its siblings went on"
-    assert told.of_type("node_completed", nodeId="root")[0]["outcome"] == "partial"
+    assert logged.of_type("node_completed", nodeId="root")[0]["outcome"] == "partial"
     assert [warning.split(":")[0] for warning in found.warnings] == [
         "Do b failed",
         "Do c failed",
@@ -438,7 +440,7 @@ async def test_one_child_of_each_band_fails_and_the_root_completes_with_the_gaps
     assert found.output["gaps"] == ["b", "c"]
     statuses = {row["nodeId"]: row["status"] for row in found.output["nodes"]}
     assert statuses["root/b"] == "failed"
-    assert told.of_type("step_status", stepId="b")[-1]["status"] == "failed"
+    assert logged.of_type("step_status", stepId="b")[-1]["status"] == "failed"
 
 
 async def test_a_root_that_is_not_met_is_partial_with_its_gaps(store: Store) -> None:
@@ -457,8 +459,8 @@ async def test_a_tree_has_a_ceiling_on_its_nodes(store: Store) -> None:
     found = await grow(store, team, max_nodes=5)
     assert found.status == "completed"
     assert len(found.output["nodes"]) <= 5
-    told = await Told.of(store, found.run_id)
-    assert "guard:maxNodes" in told.messages("root/a")
+    logged = await RunEvents.of(store, found.run_id)
+    assert "guard:maxNodes" in logged.messages("root/a")
     assert not team.asked("a/plan"), "a planner that can only answer execute is not asked"
 
 
@@ -475,9 +477,9 @@ async def test_the_roots_own_planner_fails_and_so_does_the_run(store: Store) -> 
     found = await grow(store, Team({"plan": RuntimeError("no idea")}))
     assert found.status == "failed"
     assert "no idea" in found.error
-    told = await Told.of(store, found.run_id)
-    assert told.rows[-1][0] == "node_failed"
-    assert told.rows[-1][1]["nodeId"] == "root"
+    logged = await RunEvents.of(store, found.run_id)
+    assert logged.rows[-1][0] == "node_failed"
+    assert logged.rows[-1][1]["nodeId"] == "root"
 
 
 # ── budgets ──
@@ -492,8 +494,8 @@ async def test_out_of_budget_the_root_aggregates_what_is_there_from_the_reserve(
     assert "a: Do a (completed, success)" in prompt
     assert "b: Do b (blocked)" in prompt
     assert found.output["document"] == "# A title\n\nText."
-    told = await Told.of(store, found.run_id)
-    assert told.messages("root/b") == ["budget:calls"]
+    logged = await RunEvents.of(store, found.run_id)
+    assert logged.messages("root/b") == ["budget:calls"]
     handle = await podium.resume(found.run_id, model=team, store=store, budget=Budget(calls=20))
     whole = await handle.result()
     assert (whole.status, len(team.calls)) == ("completed", 4 + 3), "b planned, b executed, root aggregated"
@@ -510,9 +512,11 @@ async def test_a_budget_of_what_it_costs_is_enough_and_nothing_is_asked_twice(st
     tight = Team({"plan": plan(band(0, "a", "b"))})
     first = await grow(store, tight, budget=Budget(calls=5), concurrency=1)
     assert (first.status, len(tight.calls)) == ("partial", 5)
-    told = RunState.of(row.to_event(first.run_id) for row in await store.read(first.run_id))
-    assert told.exhausted is not None
-    assert (told.exhausted.scope, told.exhausted.limit) == ("", 5), "the run's own ceiling is what to raise"
+    logged = RunState.of(row.to_event(first.run_id) for row in await store.read(first.run_id))
+    assert logged.exhausted is not None
+    assert (logged.exhausted.scope, logged.exhausted.limit) == ("", 5), (
+        "the run's own ceiling is what to raise"
+    )
     whole = await (
         await podium.resume(first.run_id, model=tight, store=store, budget=Budget(calls=9))
     ).result()
@@ -565,15 +569,15 @@ async def test_a_person_may_approve_or_reject_the_roots_plan(store: Store) -> No
 # ── time ──
 
 
-async def test_planners_are_told_how_much_time_is_left_and_a_resume_with_less_asks_none_again(
+async def test_planners_are_reported_how_much_time_is_left_and_a_resume_with_less_asks_none_again(
     store: Store,
 ) -> None:
     team = Team({"plan": plan(band(0, "a")), "a/execute": [RuntimeError("away"), leaf()]})
     found = await grow(store, team, budget=Budget(seconds=90, calls=3))
     assert found.status == "partial"
-    told = [call.prompt for call in team.asked_to("plan")]
-    assert len(told) == 2
-    assert all("time left for the whole run: " in text and "no limit" not in text for text in told)
+    logged = [call.prompt for call in team.asked_to("plan")]
+    assert len(logged) == 2
+    assert all("time left for the whole run: " in text and "no limit" not in text for text in logged)
     handle = await podium.resume(found.run_id, model=team, store=store, budget=Budget(seconds=60, calls=30))
     await handle.result()
     assert len(team.asked_to("plan")) == 2

@@ -65,11 +65,11 @@ def planned(node: str, version: int, *bands: list[str], path: str = "") -> list[
         made.append((path, band))
     for index, steps in enumerate(bands):
         for nth, step in enumerate(steps):
-            told = events.StepCreated(
+            logged = events.StepCreated(
                 node_id=node, step_id=step, title=f"Title of root/{step}", reason="", success_criteria=[],
                 band_index=index, step_index=nth,
             )  # fmt: skip
-            made.append((path, told))
+            made.append((path, logged))
     return made
 
 
@@ -144,8 +144,8 @@ def test_a_nodes_decision_is_what_it_did_in_the_end() -> None:
         created("root/c", 1, "root", 1),
         status("c", "root/c", "executing", "guard:maxDepth"),
     )
-    told = {node.id: node.decision for node in tree.nodes.values()}
-    assert told == {"root": "planned", "root/a": "executed", "root/b": "executed", "root/c": "guarded"}
+    logged = {node.id: node.decision for node in tree.nodes.values()}
+    assert logged == {"root": "planned", "root/a": "executed", "root/b": "executed", "root/c": "guarded"}
     given_up = tree_of(*two_children(), status("", "root", "executing"))
     assert root_of(given_up).decision == "executed"
 

@@ -8,17 +8,27 @@ import pytest
 
 from podium.errors import InvalidReplyError, ModelFailedError, StepTimeoutError
 from podium.workflows.delivery.policy import cut, room_for
-from podium.workflows.tree.contracts import AggregatorOutput, ExecutorOutput, Plan, PlannerOutput, Result
+from podium.workflows.tree.contracts import (
+    AggregatorOutput,
+    Attempt,
+    ExecutorOutput,
+    KeptArtifact,
+    Node,
+    Plan,
+    PlannerOutput,
+    Result,
+    Returned,
+)
 from podium.workflows.tree.material import (
     Piece,
     aggregator_context,
     executor_context,
+    is_cut,
     pieces_of,
     planner_context,
     read_document,
     shown_pieces,
 )
-from podium.workflows.tree.node import Attempt, KeptArtifact, Node, Returned
 from podium.workflows.tree.policy import (
     CONCURRENCY,
     MAX_TOOL_CALLS,
@@ -226,7 +236,7 @@ def hinting(step_id: str, labels: list[str], *made: KeptArtifact) -> Returned:
 def test_an_executor_sees_earlier_documents_whole() -> None:
     long = "word " * 1_200
     node = Node("root/b", "B", depth=1, parent=ROOT, earlier=(hinting("a", ["doc"], kept("doc", long)),))
-    context = executor_context(node, "both", "notes", pieces_of(node.earlier), node.earlier, 50_000, [], [])
+    context = executor_context(node, "both", "notes", pieces_of(node.earlier), node.earlier, 50_000, [], 0)
     assert context["deliverable"] == "a document in Markdown and a JSON artifact"
     (hint,) = context["hints"]
     (artifact,) = hint["artifacts"]
@@ -260,18 +270,14 @@ def test_what_is_shown_in_part_can_be_read_on() -> None:
         "root/b", "B", depth=1, parent=ROOT, earlier=(hinting("a", ["doc"], kept("doc", "x" * 50_000)),)
     )
     pieces = pieces_of(node.earlier)
-    context = executor_context(node, "document", "", pieces, node.earlier, 10_000, [], [])
-    assert [tool["name"] for tool in context["tools"]] == ["read_document"]
-    assert context["tool_calls_left"] == MAX_TOOL_CALLS
-    ok, text = read_document(pieces, {"label": "a/doc", "offset": 10_000})
-    assert ok
+    assert is_cut(pieces, 10_000)
+    assert not is_cut(pieces, 60_000)
+    text = read_document(pieces, {"label": "a/doc", "offset": 10_000}).text
     assert text.startswith("[characters 10,000 to 30,000 of 50,000]")
     assert text.endswith("[read on at offset 30000]")
-    assert read_document(pieces, {"label": "nope"}) == (
-        False,
-        "there is no document 'nope'; there are: a/doc",
-    )
-    assert not read_document(pieces, {"label": "a/doc", "offset": -1})[0]
+    unknown = read_document(pieces, {"label": "nope"})
+    assert (unknown.ok, unknown.error) == (False, "there is no document 'nope'; there are: a/doc")
+    assert not read_document(pieces, {"label": "a/doc", "offset": -1}).ok
 
 
 def test_everyone_knows_the_whole() -> None:
@@ -291,7 +297,7 @@ def test_everyone_knows_the_whole() -> None:
     node = Node(
         "root/a/x", "Do x", depth=2, parent=upper, step=inner.steps[0], band=inner.bands[0], plan=inner
     )
-    whole = executor_context(node, "document", "", [], (), 1_000, [], [])["whole"]
+    whole = executor_context(node, "document", "", [], (), 1_000, [], 0)["whole"]
     assert whole == {
         "request": "A week for new colleagues",
         "is_root": False,
@@ -316,7 +322,7 @@ def test_a_cut_ends_at_a_line_and_says_how_much_is_shown() -> None:
     assert begun.endswith("line")
     assert note == f"[{len(begun):,} of {len(text):,} characters shown]"
     assert cut("short", 2_000) == ("short", "")
-    assert Piece("a", kept("a", "x"), 0).kept.text == "x"
+    assert Piece("a", kept("a", "x"), 0).artifact.text == "x"
 
 
 # ── includes ──

@@ -28,7 +28,7 @@ OUTPUT: dict[str, Any] = {
 }
 
 
-def told(*more: Entry, output: Any = OUTPUT, alive: bool = False) -> tuple[ReportData, list[Section]]:
+def logged(*more: Entry, output: Any = OUTPUT, alive: bool = False) -> tuple[ReportData, list[Section]]:
     shown = TreePresentation()
     entries = log(*two_children(), *more, ("", RunCompleted(output=output)))
     for event in entries:
@@ -37,7 +37,7 @@ def told(*more: Entry, output: Any = OUTPUT, alive: bool = False) -> tuple[Repor
 
 
 def page(*more: Entry) -> str:
-    return to_html(*told(*more))
+    return to_html(*logged(*more))
 
 
 class Tags(HTMLParser):
@@ -90,12 +90,12 @@ def test_the_page_is_well_formed() -> None:
         "✓ Criteria met", "Failed: broken", "1 failed", "not started", "$0.25", "3 nodes",
     ],
 )  # fmt: skip
-def test_the_tree_tells_decisions_bands_criteria_failures_and_cost(words: str) -> None:
+def test_the_tree_shows_decisions_bands_criteria_failures_and_cost(words: str) -> None:
     assert words in re.sub(r"<[^>]+>", "", page(FAILED, *completed("", "root", "partial")))
 
 
 def test_markdown_holds_the_same_tree_as_a_list() -> None:
-    text = to_markdown(*told(FAILED, *completed("", "root", "partial")))
+    text = to_markdown(*logged(FAILED, *completed("", "root", "partial")))
     assert text.index("# The answer") < text.index("## The tree")
     assert "- ~ **Title of root**: partial · planned in 2 bands with 3 steps · 2 calls · $0.75" in text
     assert "  - band 1 of 2: goal 0\n    - ✓ **Title of root/a**: done · executed · 1 call · $0.25" in text
@@ -104,7 +104,7 @@ def test_markdown_holds_the_same_tree_as_a_list() -> None:
 
 
 def test_json_holds_the_nodes_nested() -> None:
-    facts, (section,) = told(FAILED)
+    facts, (section,) = logged(FAILED)
     assert section.name == "tree"
     assert (section.data["nodes"], section.data["levels"], section.data["failed"]) == (3, 1, 1)
     first = section.data["root"]["plans"][0]["bands"][0]["steps"][0]["node"]
@@ -171,7 +171,7 @@ def test_the_deliverable_is_the_document_and_a_tree_without_one_has_nothing_to_r
 
 
 def test_an_empty_document_is_no_result_and_no_data() -> None:
-    facts, sections = told(output={"result": None, "document": "", "nodes": []})
+    facts, sections = logged(output={"result": None, "document": "", "nodes": []})
     assert "There is no result" in to_html(facts, sections)
     assert "document" not in to_markdown(facts, sections)
 
@@ -193,5 +193,5 @@ def test_a_run_that_ended_before_it_had_a_root_has_no_section() -> None:
 
 
 def test_a_growing_tree_says_what_is_to_come() -> None:
-    facts, sections = told(status("b", "root/b", "executing"), output=None, alive=True)
+    facts, sections = logged(status("b", "root/b", "executing"), output=None, alive=True)
     assert "to come" in to_html(facts, sections)

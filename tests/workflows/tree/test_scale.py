@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import warm
 from tests.workflows.tree.programs.big import AT_ONCE
 
 ROOT = Path(__file__).parents[3]
@@ -19,7 +20,7 @@ CALLS = 2 * (1 + 6 + 36 + 216) + 1296
 
 def spawn(store: Path, calls: Path, *order: str) -> subprocess.Popen[str]:
     program = [sys.executable, "-m", "tests.workflows.tree.programs.big", str(store), str(calls), *order]
-    return subprocess.Popen(program, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    return warm.Popen(program, cwd=ROOT, stdout=subprocess.PIPE, text=True)
 
 
 def made(calls: Path) -> list[str]:

@@ -1,4 +1,5 @@
-"""Executors with tools: requests are carried out, told in two events, limited, and never fatal."""
+"""Executors with tools: calls and requests in replies are carried out, told in two events, limited, and
+never fatal."""
 
 from __future__ import annotations
 
@@ -10,10 +11,11 @@ import pytest
 import podium
 from podium.engine.log import Store
 from podium.errors import UsageError
+from podium.models.messages import ToolCall
 from podium.settings import McpServer
 from tests.tools.conftest import npm_server
 from tests.workflows.scripted import BARE
-from tests.workflows.tree.team import Team, Told, grow, leaf, tool_call
+from tests.workflows.tree.team import RunEvents, Team, band, document, grow, leaf, plan, tool_call
 
 
 @pytest.fixture
@@ -28,26 +30,115 @@ def wants(*calls: dict[str, Any]) -> dict[str, Any]:
     return leaf(actions=calls)
 
 
+def names(call: podium.Call) -> list[str]:
+    return [tool.name for tool in call.tools]
+
+
+def found_by(call: podium.Call) -> str:
+    """What tools returned so far."""
+    return "\n".join(message.text for message in call.messages if message.role == "tool")
+
+
+async def test_an_executor_calls_a_tool(store: Store, folder: Path) -> None:
+    read = ToolCall("read_file", {"path": "prices.txt", "purpose": "to see the prices"})
+    team = Team({"execute": read, "execute/turn#2": leaf()})
+    found = await grow(store, team, files=str(folder))
+    assert team.paths == ["plan", "execute", "execute/turn#2"]
+    assert names(team.calls[1]) == ["list_files", "read_file", "search_files"]
+    assert "coffee 4" in found_by(team.calls[2])
+    logged = await RunEvents.of(store, found.run_id)
+    assert logged.of_type("tool_call_requested") == [
+        {
+            "nodeId": "root",
+            "toolName": "read_file",
+            "args": {"path": "prices.txt"},
+            "purpose": "to see the prices",
+        }
+    ]
+    (answered,) = logged.of_type("tool_call_result")
+    assert (answered["toolName"], answered["ok"], answered["error"]) == ("read_file", True, "")
+    assert "tea 3" in answered["summary"]
+    assert logged.of_type("node_completed")[0]["metrics"]["toolCalls"] == 1
+    (folder / "prices.txt").unlink()
+    assert (await podium.replay(found.run_id, store=store)).output == found.output
+
+
+async def test_a_resumed_executor_calls_no_tool_again(store: Store, folder: Path) -> None:
+    read = ToolCall("read_file", {"path": "prices.txt"})
+    team = Team({"execute": read, "execute/turn#2": RuntimeError("down")})
+    failed = await grow(store, team, files=str(folder))
+    assert failed.status == "failed"
+    (folder / "prices.txt").write_text("everything has changed")
+    team.script["execute/turn#2"] = leaf()
+    ended = await (await podium.resume(failed.run_id, model=team, store=store)).result()
+    assert ended.status == "completed", ended.error
+    assert "coffee 4" in found_by(team.calls[-1])
+    logged = await RunEvents.of(store, failed.run_id)
+    assert len(logged.of_type("tool_call_requested")) == len(logged.of_type("tool_call_result")) == 1
+    assert logged.of_type("node_completed")[0]["metrics"]["toolCalls"] == 1
+
+
+async def test_calls_and_requests_together_are_at_most_six(store: Store, folder: Path) -> None:
+    read = ToolCall("read_file", {"path": "prices.txt"})
+    wanted = wants(*[tool_call("read_file", path="prices.txt")] * 3)
+    team = Team({"execute": lambda call: [read] * 5, "execute/turn#2": wanted, "execute#2": leaf()})
+    found = await grow(store, team, files=str(folder))
+    assert found.status == "completed"
+    logged = await RunEvents.of(store, found.run_id)
+    assert len(logged.of_type("tool_call_requested")) == len(logged.of_type("tool_call_result")) == 6
+    assert team.calls[-1].tools == ()
+    assert "No more tool calls are possible" in team.calls[-1].prompt
+
+
+async def test_failed_calls_are_reported_too(store: Store, folder: Path) -> None:
+    calls = [ToolCall("fly"), ToolCall("read_file", {"pth": 3}), ToolCall("read_file", {"path": "../x"})]
+    team = Team({"execute": lambda call: calls, "execute/turn#2": leaf()})
+    found = await grow(store, team, files=str(folder))
+    results = (await RunEvents.of(store, found.run_id)).of_type("tool_call_result")
+    assert [result["ok"] for result in results] == [False, False, False]
+    unknown, wrong, outside = (result["error"] for result in results)
+    assert "There is no tool 'fly'" in unknown
+    assert "'pth' was unexpected" in wrong
+    assert "leads out of the folder" in outside
+
+
+async def test_a_document_that_is_cut_can_be_read_on_by_a_call(store: Store) -> None:
+    text = "x" * 300_000 + "the end"
+    read = ToolCall("read_document", {"label": "a/doc", "offset": 290_000})
+    team = Team(
+        {
+            "plan": plan(band(0, "a"), band(1, "b")),
+            "a/execute": leaf(document(text=text)),
+            "b/execute": read,
+            "b/execute/turn#2": leaf(),
+        }
+    )
+    found = await grow(store, team)
+    assert found.status == "completed", found.error
+    assert "the end" not in team.asked("b/execute")[0].prompt
+    assert "the end" in found_by(team.asked("b/execute/turn#2")[0])
+
+
 async def test_a_tool_call_is_carried_out_and_the_executor_asked_again(store: Store, folder: Path) -> None:
     look = tool_call("read_file", "to see the prices", path="prices.txt")
     team = Team({"execute": wants(look), "execute#2": leaf()})
     found = await grow(store, team, files=str(folder))
     assert team.paths == ["plan", "execute", "execute#2"]
-    assert "`read_file`" in team.asked("execute")[0].prompt
+    assert "read_file" in names(team.asked("execute")[0])
     assert "Calls left: 6." in team.asked("execute")[0].prompt
     again = team.asked("execute#2")[0].prompt
     assert "coffee 4" in again
     assert "Calls left: 5." in again
-    told = await Told.of(store, found.run_id)
-    (asked,) = told.of_type("tool_call_requested")
+    logged = await RunEvents.of(store, found.run_id)
+    (asked,) = logged.of_type("tool_call_requested")
     assert asked == {
         "nodeId": "root", "toolName": "read_file", "args": {"path": "prices.txt"},
         "purpose": "to see the prices",
     }  # fmt: skip
-    (answered,) = told.of_type("tool_call_result")
+    (answered,) = logged.of_type("tool_call_result")
     assert (answered["toolName"], answered["ok"], answered["error"]) == ("read_file", True, "")
     assert "tea 3" in answered["summary"]
-    assert told.index("tool_call_requested") + 1 == told.index("tool_call_result")
+    assert logged.index("tool_call_requested") + 1 == logged.index("tool_call_result")
 
 
 @pytest.mark.parametrize(
@@ -59,13 +150,13 @@ async def test_a_tool_call_is_carried_out_and_the_executor_asked_again(store: St
         (tool_call("read_file", pth=3), "`pth` is not a known field"),
     ],
 )
-async def test_a_tools_failure_is_told_to_the_model_and_is_not_fatal(
+async def test_a_tools_failure_is_reported_to_the_model_and_is_not_fatal(
     store: Store, folder: Path, call: dict[str, Any], said: str
 ) -> None:
     team = Team({"execute": wants(call), "execute#2": leaf()})
     found = await grow(store, team, files=str(folder))
     assert found.status == "completed"
-    (answered,) = (await Told.of(store, found.run_id)).of_type("tool_call_result")
+    (answered,) = (await RunEvents.of(store, found.run_id)).of_type("tool_call_result")
     assert not answered["ok"]
     assert said in answered["error"]
     assert f"It failed: {answered['error']}" in team.asked("execute#2")[0].prompt
@@ -76,11 +167,11 @@ async def test_a_node_makes_at_most_six_tool_calls(store: Store, folder: Path) -
     team = Team({"*/execute": greedy})
     found = await grow(store, team, files=str(folder))
     assert found.status == "completed"
-    told = await Told.of(store, found.run_id)
-    assert len(told.of_type("tool_call_requested")) == len(told.of_type("tool_call_result")) == 6
+    logged = await RunEvents.of(store, found.run_id)
+    assert len(logged.of_type("tool_call_requested")) == len(logged.of_type("tool_call_result")) == 6
     assert team.paths == ["plan", "execute", "execute#2", "execute#3"], "four calls, two calls, no more"
     assert "No more tool calls are possible" in team.calls[-1].prompt
-    assert told.of_type("node_completed")[0]["metrics"]["toolCalls"] == 6
+    assert logged.of_type("node_completed")[0]["metrics"]["toolCalls"] == 6
 
 
 async def test_without_tools_a_request_for_one_is_no_reason_to_ask_again(store: Store) -> None:
@@ -100,8 +191,8 @@ async def test_a_resumed_run_uses_no_tool_again(store: Store, folder: Path) -> N
     ended = await (await podium.resume(failed.run_id, model=team, store=store)).result()
     assert ended.status == "completed", ended.error
     assert "coffee 4" in team.calls[-1].prompt, "what the tool returned is in the log"
-    told = await Told.of(store, failed.run_id)
-    assert len(told.of_type("tool_call_result")) == 1
+    logged = await RunEvents.of(store, failed.run_id)
+    assert len(logged.of_type("tool_call_result")) == 1
     (folder / "prices.txt").unlink()
     assert (await podium.replay(failed.run_id, store=store)).output == ended.output
 
@@ -123,11 +214,11 @@ async def test_an_executor_uses_a_real_mcp_server(store: Store, folder: Path) ->
     team = Team({"execute": wants(read, outside), "execute#2": leaf()})
     found = await podium.run("tree", "what is tea?", model=team, store=store, settings=settings, options=BARE)
     assert found.status == "completed", found.error
-    assert "`disk.read_text_file`" in team.asked("execute")[0].prompt
+    assert "disk__read_text_file" in names(team.asked("execute")[0])
     again = team.asked("execute#2")[0].prompt
     assert "tea 3\ncoffee 4" in again
-    told = await Told.of(store, found.run_id)
-    ok, refused = told.of_type("tool_call_result")
+    logged = await RunEvents.of(store, found.run_id)
+    ok, refused = logged.of_type("tool_call_result")
     assert (ok["ok"], ok["summary"]) == (True, "tea 3\ncoffee 4")
     assert not refused["ok"]
     assert "Access denied" in refused["error"]

@@ -1,4 +1,3 @@
-import type { LogEvent } from "../fold/events";
 import type { components } from "./types";
 
 type Schemas = components["schemas"];
@@ -16,8 +15,28 @@ export type Waiting = Schemas["Waiting"];
 export type Project = Schemas["Project"];
 export type Learnt = Schemas["Learnt"];
 export type Checks = Schemas["Checks"];
+export type LogEvent = Schemas["Event"];
+export type RunView = Schemas["RunView"];
+export type Usage = Schemas["ViewUsage"];
+export type Question = Schemas["ViewQuestion"];
+export type Artifact = Schemas["ViewArtifact"];
+export type Grade = Schemas["ViewGrade"];
+export type TreeView = Schemas["TreeView"];
+export type StudioView = Schemas["StudioView"];
+export type Department = Schemas["StudioViewDepartment"];
+export type Specialist = Schemas["StudioViewSpecialist"];
+export type CouncilView = Schemas["CouncilView"];
+export type Idea = Schemas["CouncilViewIdea"];
+export type ResearchView = Schemas["ResearchView"];
+export type Worker = Schemas["ResearchViewWorker"];
+export type BuildView = Schemas["BuildView"];
+export type ChatView = Schemas["ChatView"];
+export type Talk = Schemas["ShownConversation"];
+export type Message = Schemas["ShownMessage"];
+export type Call = Schemas["ShownCall"];
+export type BuildStep = Schemas["BuildViewStep"];
 
-/** What the server said instead, in one sentence and a hint. */
+/** Error response of the server: one sentence and a hint. */
 export class Problem extends Error {
   constructor(
     readonly status: number,
@@ -29,7 +48,7 @@ export class Problem extends Error {
   }
 }
 
-/** Whatever went wrong, in the words of this page. */
+/** Return the message for any error. */
 export const problemOf = (error: unknown): Problem =>
   error instanceof Problem ? error : new Problem(0, String(error));
 
@@ -52,8 +71,8 @@ async function ask(path: string, method: string, body?: unknown, signal?: AbortS
 
 async function problemIn(response: Response): Promise<Problem> {
   try {
-    const told = (await response.json()) as Schemas["Problem"];
-    return new Problem(response.status, told.error, told.hint, told.problems);
+    const { error, hint, problems } = (await response.json()) as Schemas["Problem"];
+    return new Problem(response.status, error, hint, problems);
   } catch {
     return new Problem(response.status, `The server answered ${response.status}.`);
   }
@@ -74,15 +93,16 @@ export const api = {
   runs: (query: URLSearchParams, signal?: AbortSignal) => get<RunPage>(`/api/runs?${query}`, signal),
   run: (id: string, signal?: AbortSignal) => get<Schemas["RunDetail"]>(run(id), signal),
   events: (id: string, after: number, limit: number, signal?: AbortSignal) =>
-    get<{ events: LogEvent[]; next: number | null }>(`${run(id)}/events?after=${after}&limit=${limit}`, signal),
+    get<Schemas["EventPage"]>(`${run(id)}/events?after=${after}&limit=${limit}`, signal),
+  view: (id: string, signal?: AbortSignal) => get<{ seq: number; view: RunView }>(`${run(id)}/view`, signal),
   step: (id: string, path: string, signal?: AbortSignal) =>
     get<StepDetail>(`${run(id)}/step?path=${encodeURIComponent(path)}`, signal),
-  blob: async (id: string, seq: number, signal?: AbortSignal) =>
-    (await ask(`${run(id)}/events/${seq}/blob`, "GET", undefined, signal)).text(),
+  messages: (id: string, path: string, signal?: AbortSignal) =>
+    get<Schemas["RunMessages"]>(`${run(id)}/messages?path=${encodeURIComponent(path)}`, signal),
   artifactText: async (id: string, artifact: string, signal?: AbortSignal) =>
     (await ask(`${run(id)}/artifacts/${encodeURIComponent(artifact)}`, "GET", undefined, signal)).text(),
   start: (body: unknown) => post<RunSummary>("/api/runs", body),
-  answer: (id: string, answer: string, question: string) => post(`${run(id)}/answer`, { answer, question }),
+  answer: (id: string, answer: unknown, question: string) => post(`${run(id)}/answer`, { answer, question }),
   cancel: (id: string) => post<RunSummary>(`${run(id)}/cancel`, {}),
   pause: (id: string) => post<RunSummary>(`${run(id)}/pause`, {}),
   resume: (id: string, body: unknown) => post<RunSummary>(`${run(id)}/resume`, body),

@@ -14,11 +14,11 @@ import { memo, useMemo, useState } from "react";
 import { Icon } from "../parts/icons";
 import { money } from "../parts/words";
 import type { Box } from "./boxes";
-import { fold, type Shown } from "./folding";
+import { collapse, type Shown } from "./collapse";
 import { bandLayout, flowLayout, HEIGHT, WIDTH } from "./layout";
 import { AsTable, type TableRow } from "./table";
 
-/** What a box shows, so that a box whose run goes on elsewhere is not drawn again. */
+/** Everything that a box shows, so that it is drawn again only if that changes. */
 const lookOf = ({ shown: { box, open, more, children }, selected }: BoxData): string =>
   [box.status, box.title, box.note, box.usd, box.nodes, box.failed, open, more, children.length, selected].join();
 
@@ -27,19 +27,19 @@ interface BoxData extends Record<string, unknown> {
   selected: boolean;
   down: boolean;
   pick: (path: string) => void;
-  turn: (id: string, open: boolean) => void;
+  toggle: (id: string, open: boolean) => void;
 }
 type BoxNode = Node<BoxData, "box">;
 type BandNode = Node<{ name: string }, "band">;
 
 const kinds = {
-  box: memo(BoxMark, (one, other) => lookOf(one.data) === lookOf(other.data)),
-  band: memo(BandMark, (one, other) => one.data.name === other.data.name),
+  box: memo(BoxMark, (before, after) => lookOf(before.data) === lookOf(after.data)),
+  band: memo(BandMark, (before, after) => before.data.name === after.data.name),
 };
 const FITS = 24;
 const DRAWN = { animated: false, focusable: false, selectable: false } as const;
 
-/** A graph that folds: bands as rows for trees, plain branches for everything else. */
+/** A graph that can be collapsed: bands as rows for trees, plain branches for everything else. */
 export function Canvas({
   root,
   banded,
@@ -53,8 +53,8 @@ export function Canvas({
 }) {
   const [chosen, setChosen] = useState<ReadonlyMap<string, boolean>>(new Map());
   const { nodes, edges, opened } = useMemo(() => {
-    const turn = (id: string, open: boolean): void => setChosen((before) => new Map(before).set(id, open));
-    const drawing = banded ? bandLayout(fold(root, chosen)) : flowLayout(fold(root, chosen));
+    const toggle = (id: string, open: boolean): void => setChosen((before) => new Map(before).set(id, open));
+    const drawing = banded ? bandLayout(collapse(root, chosen)) : flowLayout(collapse(root, chosen));
     const bands: BandNode[] = drawing.bands.map((band) => ({
       id: band.id,
       type: "band",
@@ -72,7 +72,7 @@ export function Canvas({
       position: { x, y },
       width: WIDTH,
       height: HEIGHT,
-      data: { shown, selected: shown.box.path === selected, down: banded, pick, turn },
+      data: { shown, selected: shown.box.path === selected, down: banded, pick, toggle },
     }));
     const wires: Edge[] = drawing.wires.map((wire) => ({
       id: `${wire.from}>${wire.to}`,
@@ -82,7 +82,7 @@ export function Canvas({
       ...DRAWN,
     }));
     // A graph that is too large to be read at once opens on what is under way, or on its beginning.
-    const active = boxes.filter((one) => one.data.shown.box.running > 0 && !one.data.shown.open);
+    const active = boxes.filter(({ data: { shown } }) => shown.box.running > 0 && !shown.open);
     const opened =
       boxes.length <= FITS ? [...bands, ...boxes] : active.length > 0 ? active.slice(0, 12) : boxes.slice(0, 12);
     return { nodes: [...bands, ...boxes], edges: wires, opened };
@@ -149,7 +149,7 @@ function BandMark({ data }: NodeProps<BandNode>) {
 }
 
 function BoxMark({ data }: NodeProps<BoxNode>) {
-  const { shown, selected, down, pick, turn } = data;
+  const { shown, selected, down, pick, toggle } = data;
   const { box } = shown;
   const below = box.nodes - 1;
   return (
@@ -168,7 +168,7 @@ function BoxMark({ data }: NodeProps<BoxNode>) {
         </span>
       </button>
       {below > 0 && (
-        <button className="turn" onClick={() => turn(box.id, !shown.open)} aria-expanded={shown.open}>
+        <button className="turn" onClick={() => toggle(box.id, !shown.open)} aria-expanded={shown.open}>
           {shown.open
             ? shown.more > 0
               ? `${shown.more} not shown`

@@ -1,12 +1,18 @@
-import type { Contribution, CouncilFold } from "../fold/council";
-import { gist, titled } from "../parts/words";
+import type { CouncilView, Idea } from "../api/client";
+import { Empty } from "../parts/parts";
 import { IdeaCard } from "./idea";
+import { numbered, ordered } from "./order";
 import { AsTable } from "./table";
 
+type Pick = (path: string) => void;
+type Contribution = CouncilView["contributions"][string];
+
 /** Rounds as columns and speakers as rows; ideas beside them, ranked as soon as they are scored. */
-export function CouncilGraph({ fold, pick }: { fold: CouncilFold; pick: (path: string) => void }) {
-  const rounds = fold.rounds();
-  const speakers = [...new Set([...fold.team, ...fold.said.map((one) => one.from)])];
+export function CouncilGraph({ view, pick }: { view: CouncilView; pick: Pick }) {
+  const rounds = numbered(view.rounds);
+  const contributions = ordered(view.contributions);
+  const ideas = rankedIdeas(view);
+  if (rounds.length === 0 && ideas.length === 0) return <Empty title="No round has begun yet." />;
   return (
     <>
       <div className="council">
@@ -15,23 +21,23 @@ export function CouncilGraph({ fold, pick }: { fold: CouncilFold; pick: (path: s
             <thead>
               <tr>
                 <th scope="col">Who</th>
-                {rounds.map((round) => (
+                {rounds.map(([round, { title }]) => (
                   <th scope="col" key={round}>
-                    {title(fold, round)}
+                    {title}
                   </th>
                 ))}
               </tr>
             </thead>
             <tbody>
-              {speakers.map((who) => (
-                <tr key={who}>
-                  <th scope="row">{titled(who)}</th>
-                  {rounds.map((round) => (
+              {ordered(view.speakers).map((speaker) => (
+                <tr key={speaker.id}>
+                  <th scope="row">{speaker.name}</th>
+                  {rounds.map(([round]) => (
                     <td key={round}>
-                      {fold.said
-                        .filter((one) => one.from === who && one.round === round)
-                        .map((one) => (
-                          <Said key={one.id} one={one} pick={pick} />
+                      {contributions
+                        .filter((entry) => entry.speaker === speaker.id && entry.round === round)
+                        .map((entry) => (
+                          <ContributionNote key={entry.id} contribution={entry} pick={pick} />
                         ))}
                     </td>
                   ))}
@@ -42,31 +48,24 @@ export function CouncilGraph({ fold, pick }: { fold: CouncilFold; pick: (path: s
         </div>
         <section aria-label="Ideas" className="stack ideas">
           <h3>Ideas, best first</h3>
-          {fold.ideas.size === 0 && <p className="quiet">None yet.</p>}
-          {fold.ranked().map((idea, index) => (
-            <IdeaCard
-              key={idea.id}
-              idea={idea}
-              rank={index + 1}
-              min={fold.minScore}
-              chosen={fold.selected?.id === idea.id}
-            />
+          {ideas.length === 0 && <p className="quiet">None yet.</p>}
+          {ideas.map(([id, idea]) => (
+            <IdeaCard key={id} id={id} idea={idea} />
           ))}
+          {view.selected && (
+            <p className="small prose">
+              <strong>{view.selected.title}</strong>: {view.selected.reasoning}
+            </p>
+          )}
         </section>
       </div>
       <AsTable
         columns={["Rank", "Idea", "Score", "Round", "Category"]}
         pick={() => undefined}
         rows={() =>
-          fold.ranked().map((idea, index) => ({
+          ideas.map(([id, idea]) => ({
             path: "",
-            cells: [
-              String(index + 1),
-              `${idea.id} ${idea.title}`,
-              idea.score?.toFixed(2) ?? "not scored",
-              String(idea.round),
-              idea.category,
-            ],
+            cells: [String(idea.rank), `${id} ${idea.title}`, idea.score_text, String(idea.round), idea.category],
           }))
         }
       />
@@ -74,24 +73,22 @@ export function CouncilGraph({ fold, pick }: { fold: CouncilFold; pick: (path: s
   );
 }
 
-function Said({ one, pick }: { one: Contribution; pick: (path: string) => void }) {
+const rankedIdeas = (view: CouncilView): [string, Idea][] =>
+  Object.entries(view.ideas).sort(([, a], [, b]) => a.rank - b.rank);
+
+function ContributionNote({ contribution, pick }: { contribution: Contribution; pick: Pick }) {
+  const { kind, gist, content, path } = contribution;
   return (
     <details className="said appear">
       <summary>
-        <span className="chip">{one.kind}</span> {gist(one.content)}
+        <span className="chip">{kind}</span> {gist}
       </summary>
-      <p className="prose small">{one.content}</p>
-      {one.path && (
-        <button className="link small" onClick={() => pick(one.path)}>
-          How it came about
+      <p className="prose small">{content}</p>
+      {path && (
+        <button className="link small" onClick={() => pick(path)}>
+          Show the step
         </button>
       )}
     </details>
   );
-}
-
-function title(fold: CouncilFold, round: number): string {
-  const phases = [...new Set(fold.phases.filter((one) => one.round === round).map((one) => one.phase))];
-  if (round === 0) return "Kickoff";
-  return phases.includes("exploration") ? `Round ${round}` : titled(phases.join(", ")) || `Round ${round}`;
 }

@@ -1,23 +1,22 @@
-import type { Idea } from "../fold/council";
+import type { Idea } from "../api/client";
 import { Icon } from "../parts/icons";
 
-/** An idea with its rank, what it scored by each criterion, and what speaks for and against it. */
-export function IdeaCard({ idea, rank, min, chosen }: { idea: Idea; rank: number; min: number; chosen: boolean }) {
+/** An idea with its rank, its score by each criterion, and the arguments for and against it. */
+export function IdeaCard({ id, idea }: { id: string; idea: Idea }) {
+  const scored = idea.score !== undefined;
   return (
-    <details className={`idea appear${chosen ? " chosen" : ""}`}>
+    <details className={`idea appear${idea.chosen ? " chosen" : ""}`}>
       <summary>
         <span className="row">
-          <span className="num quiet">{idea.score === null ? idea.id : `${rank}.`}</span>
+          <span className="num quiet">{scored ? `${idea.rank}.` : id}</span>
           <strong className="grow">{idea.title}</strong>
-          {chosen && (
+          {idea.chosen && (
             <span className="chip accent">
               <Icon name="completed" />
               chosen
             </span>
           )}
-          {idea.score !== null && (
-            <span className={`num ${idea.score < min ? "warn" : ""}`}>{idea.score.toFixed(2)}</span>
-          )}
+          {scored && <span className={`num ${idea.low ? "warn" : ""}`}>{idea.score_text}</span>}
         </span>
       </summary>
       <div className="stack small">
@@ -39,12 +38,13 @@ export function IdeaCard({ idea, rank, min, chosen }: { idea: Idea; rank: number
             <span className="num">{value.toFixed(1)}</span>
           </div>
         ))}
-        {idea.pros.map((one) => (
-          <p key={one}>+ {one}</p>
+        {idea.pros.map((argument) => (
+          <p key={argument}>+ {argument}</p>
         ))}
-        {idea.cons.map((one) => (
-          <p key={one}>− {one}</p>
+        {idea.cons.map((argument) => (
+          <p key={argument}>− {argument}</p>
         ))}
+        {idea.feedback && <p className="prose quiet">{idea.feedback}</p>}
       </div>
     </details>
   );

@@ -1,5 +1,6 @@
 import { hierarchy, tree } from "d3-hierarchy";
-import type { Shown } from "./folding";
+import { own } from "../live/patch";
+import type { Shown } from "./collapse";
 
 export interface Placed {
   shown: Shown;
@@ -37,7 +38,7 @@ const LABEL = 24;
 export function flowLayout(root: Shown): Drawing {
   const laid = tree<Shown>()
     .nodeSize([HEIGHT + 12, WIDTH + 56])
-    .separation(() => 1)(hierarchy(root, (one) => one.children));
+    .separation(() => 1)(hierarchy(root, (node) => node.children));
   const drawing: Drawing = { placed: [], bands: [], wires: [] };
   for (const node of laid.descendants()) {
     drawing.placed.push({ shown: node.data, x: node.y, y: node.x });
@@ -46,7 +47,7 @@ export function flowLayout(root: Shown): Drawing {
   return drawing;
 }
 
-/** Top-down, the bands of a plan as rows inside the frame of their node: a band begins when the one above is done. */
+/** Top-down, the bands of a plan as rows inside the frame of their node: a band begins when the node above is done. */
 export function bandLayout(root: Shown): Drawing {
   const drawing: Drawing = { placed: [], bands: [], wires: [] };
   const sizes = new Map<Shown, Size>();
@@ -61,9 +62,9 @@ interface Size {
   rows: { band: number; children: Shown[]; width: number; height: number }[];
 }
 
-function measure(one: Shown, sizes: Map<Shown, Size>): Size {
+function measure(node: Shown, sizes: Map<Shown, Size>): Size {
   const bands = new Map<number, Shown[]>();
-  for (const child of one.children) bands.set(child.box.band, [...(bands.get(child.box.band) ?? []), child]);
+  for (const child of node.children) bands.set(child.box.band, [...(bands.get(child.box.band) ?? []), child]);
   const rows = [...bands]
     .sort(([a], [b]) => a - b)
     .map(([band, children]) => {
@@ -76,20 +77,20 @@ function measure(one: Shown, sizes: Map<Shown, Size>): Size {
     height: HEIGHT + rows.reduce((sum, row) => sum + row.height + ROW, 0),
     rows,
   };
-  sizes.set(one, size);
+  sizes.set(node, size);
   return size;
 }
 
-function put(one: Shown, x: number, y: number, sizes: Map<Shown, Size>, drawing: Drawing): void {
-  const size = sizes.get(one);
+function put(node: Shown, x: number, y: number, sizes: Map<Shown, Size>, drawing: Drawing): void {
+  const size = sizes.get(node);
   if (!size) return;
-  drawing.placed.push({ shown: one, x: x + (size.width - WIDTH) / 2, y });
+  drawing.placed.push({ shown: node, x: x + (size.width - WIDTH) / 2, y });
   let top = y + HEIGHT + ROW;
-  let before = one.box.id;
+  let before = node.box.id;
   for (const row of size.rows) {
     const left = x + (size.width - row.width) / 2;
-    const id = `${one.box.id}#${row.band}`;
-    const goal = one.box.bandNames.get(row.band) ?? "";
+    const id = `${node.box.id}#${row.band}`;
+    const goal = own(node.box.bandNames, String(row.band));
     drawing.bands.push({
       id,
       name: goal || `Band ${row.band + 1}`,

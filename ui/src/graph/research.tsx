@@ -1,67 +1,44 @@
-import type { ResearchFold, Worker } from "../fold/research";
+import type { ResearchView, Worker } from "../api/client";
 import { Icon } from "../parts/icons";
-import { Fold } from "../parts/parts";
-import { oneLine } from "../parts/words";
-import { gistOf } from "./gist";
+import { Disclosure } from "../parts/parts";
+import { numbered, ordered } from "./order";
 import { AsTable } from "./table";
 
-const MARKS: Record<string, string> = {
-  running: "running",
-  completed: "completed",
-  kept: "completed",
-  skipped: "partial",
-  failed: "failed",
-};
+type Pick = (path: string) => void;
 
 const MOST_SOURCES = 200;
 
 /** The state machine as a strip with its laps, workers as a grid, and how each lap was judged. */
-export function ResearchGraph({
-  fold,
-  least,
-  pick,
-}: {
-  fold: ResearchFold;
-  least: number;
-  pick: (path: string) => void;
-}) {
-  const sources = fold.sources ?? fold.found.size;
-  const workers = [...fold.workers.values()];
-  const laps = [...new Set(workers.map((one) => one.iteration))].sort((a, b) => a - b);
+export function ResearchGraph({ view, pick }: { view: ResearchView; pick: Pick }) {
+  const workers = ordered(view.workers);
+  const laps = [...new Set(workers.map((worker) => worker.lap))].sort((a, b) => a - b);
   return (
     <>
       <div className="padded stack">
-        <States fold={fold} />
+        <Phases view={view} />
         <div className="row wrap">
           <span>
-            <strong className="num">{sources}</strong> sources
-            {least > 0 && `, at least ${least} are wanted`}
-            {fold.words !== null && ` · ${fold.words} words`}
+            {view.sources_text}
+            {view.words !== undefined && ` · ${view.words.toLocaleString("en-US")} words`}
           </span>
-          {least > 0 && (
+          {view.sources_wanted > 0 && (
             <div style={{ width: 160 }}>
-              <Enough have={sources} least={least} />
+              <SourceMeter count={view.sources_count} wanted={view.sources_wanted} />
             </div>
           )}
         </div>
-        <Sources fold={fold} />
+        <Sources view={view} />
         {laps.map((lap) => (
-          <Lap key={lap} lap={lap} fold={fold} workers={workers.filter((one) => one.iteration === lap)} pick={pick} />
+          <Lap key={lap} lap={lap} view={view} workers={workers.filter((worker) => worker.lap === lap)} pick={pick} />
         ))}
       </div>
       <AsTable
         columns={["Iteration", "Worker", "Status", "Attempts", "Result"]}
         pick={pick}
         rows={() =>
-          workers.map((one) => ({
-            path: one.path,
-            cells: [
-              String(one.iteration),
-              one.id,
-              one.status,
-              String(one.attempts),
-              oneLine(JSON.stringify(one.result), 120),
-            ],
+          workers.map(({ lap, path, name, label, attempts, text }) => ({
+            path,
+            cells: [String(lap), name, label, String(attempts), text],
           }))
         }
       />
@@ -70,20 +47,20 @@ export function ResearchGraph({
 }
 
 /** A lap through the states a row: the machine goes back to planning until the result is good enough. */
-function States({ fold }: { fold: ResearchFold }) {
-  const laps = [...new Set(fold.phases.map((phase) => phase.iteration))];
-  const last = fold.phases.at(-1);
+function Phases({ view }: { view: ResearchView }) {
+  const phases = numbered(view.phases);
+  const laps = [...new Set(phases.map(([, phase]) => phase.lap))];
   return (
     <div className="laps" role="group" aria-label="States">
       {laps.map((lap) => (
         <div key={lap} className="row">
           <span className="quiet small lap-name">Lap {lap}</span>
           <ol className="strip">
-            {fold.phases
-              .filter((phase) => phase.iteration === lap)
-              .map((phase, index) => (
-                <li key={index} aria-current={phase === last ? "step" : undefined} title={phase.reason}>
-                  {phase.to.replaceAll("_", " ")}
+            {phases
+              .filter(([, phase]) => phase.lap === lap)
+              .map(([number, { text, reason, current }]) => (
+                <li key={number} aria-current={current ? "step" : undefined} title={reason}>
+                  {text}
                 </li>
               ))}
           </ol>
@@ -93,18 +70,19 @@ function States({ fold }: { fold: ResearchFold }) {
   );
 }
 
-function Sources({ fold }: { fold: ResearchFold }) {
-  if (fold.found.size === 0) return null;
+function Sources({ view }: { view: ResearchView }) {
+  const sources = ordered(view.sources);
+  if (sources.length === 0) return null;
   return (
-    <Fold title={`Sources that were found (${fold.found.size})`}>
+    <Disclosure title={`Sources that were found (${sources.length})`}>
       <ol className="document list">
-        {[...fold.found.values()].slice(0, MOST_SOURCES).map((one) => (
-          <li key={one.url}>
-            {one.title} <span className="chip">{one.kind}</span> <Address url={one.url} />
+        {sources.slice(0, MOST_SOURCES).map(({ id: url, title, kind }) => (
+          <li key={url}>
+            {title} <span className="chip">{kind}</span> <Address url={url} />
           </li>
         ))}
       </ol>
-    </Fold>
+    </Disclosure>
   );
 }
 
@@ -118,67 +96,55 @@ function Address({ url }: { url: string }) {
   );
 }
 
-function Lap({
-  lap,
-  fold,
-  workers,
-  pick,
-}: {
-  lap: number;
-  fold: ResearchFold;
-  workers: Worker[];
-  pick: (path: string) => void;
-}) {
+function Lap({ lap, view, workers, pick }: { lap: number; view: ResearchView; workers: Worker[]; pick: Pick }) {
+  const evaluation = view.evaluations[String(lap)];
   return (
     <section className="stack" aria-label={`Iteration ${lap}`}>
       <h3>Iteration {lap}</h3>
       <div className="grid">
-        {workers.map((one) => (
-          <WorkerCard key={one.id} one={one} pick={pick} />
+        {workers.map((worker) => (
+          <WorkerCard key={worker.order} worker={worker} pick={pick} />
         ))}
       </div>
-      {fold.evaluations
-        .filter((one) => one.iteration === lap)
-        .map((one, index) => (
-          <div key={index} className="note">
-            <span>
-              Quality <strong className="num">{one.quality.toFixed(2)}</strong> of {one.threshold.toFixed(2)}:{" "}
-              {one.decision.replaceAll("_", " ")}
-              {one.feedback.length > 0 && ` · ${one.feedback.join(" ")}`}
-            </span>
-          </div>
-        ))}
+      {evaluation && (
+        <div className="note">
+          <span>
+            {evaluation.text}
+            {evaluation.feedback.length > 0 && ` · ${evaluation.feedback.join(" ")}`}
+          </span>
+        </div>
+      )}
     </section>
   );
 }
 
-function Enough({ have, least }: { have: number; least: number }) {
+function SourceMeter({ count, wanted }: { count: number; wanted: number }) {
   return (
     <div
       className="meter"
       role="meter"
       aria-label="Sources found of those that are wanted"
       aria-valuemin={0}
-      aria-valuemax={least}
-      aria-valuenow={Math.min(have, least)}
+      aria-valuemax={wanted}
+      aria-valuenow={Math.min(count, wanted)}
     >
-      <i style={{ width: `${Math.min(1, have / least) * 100}%` }} />
+      <i style={{ width: `${Math.min(1, count / wanted) * 100}%` }} />
     </div>
   );
 }
 
-function WorkerCard({ one, pick }: { one: Worker; pick: (path: string) => void }) {
-  const mark = MARKS[one.status] ?? "queued";
+function WorkerCard({ worker, pick }: { worker: Worker; pick: Pick }) {
+  const { name, path, status, label, text, error, attempts } = worker;
   return (
-    <button className={`dept face appear ${one.status}`} onClick={() => pick(one.path)} title={one.error}>
-      <span className={`status ${mark}`}>
-        <Icon name={mark} label={one.status} />
+    <button className={`dept face appear ${status}`} onClick={() => pick(path)} title={error}>
+      <span className={`status ${status}`}>
+        <Icon name={status} label={label} />
       </span>
       <span className="grow">
-        <strong className="cut block">{one.id.replaceAll("_", " ")}</strong>
-        <span className="quiet small cut block">{one.error || gistOf(one.result).join(" · ") || one.category}</span>
+        <strong className="cut block">{name}</strong>
+        <span className="quiet small cut block">{text}</span>
       </span>
-      {one.attempts > 1 && <span className="chip">{one.attempts}×</span>}
+      {attempts > 1 && <span className="chip">{attempts}×</span>}
     </button>
   );
 }

@@ -1,139 +1,131 @@
-import type { Department, Specialist, StudioFold } from "../fold/studio";
+import type { Department, Specialist, StudioView } from "../api/client";
+import { own } from "../live/patch";
 import { Icon } from "../parts/icons";
+import { Empty } from "../parts/parts";
 import { points } from "../parts/words";
-import { AsTable } from "./table";
+import { ordered } from "./order";
+import { AsTable, type TableRow } from "./table";
 
-const MARKS: Record<string, string> = {
-  waiting: "queued",
-  running: "running",
-  completed: "completed",
-  failed: "failed",
-};
+type Pick = (path: string) => void;
 
 /** Lanes of departments in the order of their needs; specialists as chips with their grade against the threshold. */
-export function StudioGraph({
-  fold,
-  selected,
-  pick,
-}: {
-  fold: StudioFold;
-  selected: string | null;
-  pick: (path: string) => void;
-}) {
-  const lanes = fold.lanes();
-  const conflicts = [...fold.conflicts.values()];
+export function StudioGraph({ view, selected, pick }: { view: StudioView; selected: string | null; pick: Pick }) {
+  const departments = view.lanes.flatMap((lane) => lane.departments.flatMap((id) => own(view.departments, id) ?? []));
+  if (departments.length === 0) return <Empty title="No department was chosen yet." />;
   return (
     <>
       <div className="lanes-view">
-        {lanes.map((lane, index) => (
-          <section key={index} className="lane" aria-label={`Lane ${index + 1}`}>
-            <h3>{index === 0 ? "First" : `Then, with what came before`}</h3>
-            {lane.map((one) => (
-              <DepartmentCard
-                key={one.id}
-                one={one}
-                lead={one.id === fold.primary}
-                chosen={selected === one.id}
-                pick={pick}
-              />
-            ))}
+        {view.lanes.map((lane) => (
+          <section key={lane.departments.join()} className="lane" aria-label={lane.title}>
+            <h3>{lane.title}</h3>
+            {lane.departments.map((id) => {
+              const department = own(view.departments, id);
+              return (
+                department && (
+                  <DepartmentCard key={id} department={department} chosen={selected === department.path} pick={pick} />
+                )
+              );
+            })}
           </section>
         ))}
-        {lanes.length > 0 && (
-          <section className="lane" aria-label="Together">
-            <h3>Together</h3>
-            <div className={`dept ${fold.aggregated ? "completed" : "waiting"}`}>
-              <button className="face" onClick={() => pick(fold.writtenAt())}>
-                <span className={`status ${fold.aggregated ? "completed" : "queued"}`}>
-                  <Icon name={fold.aggregated ? "completed" : "queued"} />
-                </span>
-                <strong className="grow">Deliverable</strong>
-                {!fold.replaced && <span className="num">{fold.outcome()}</span>}
-              </button>
-              {fold.replaced && <p className="small warn">{fold.outcome()}</p>}
-              {conflicts.length > 0 && (
-                <p className="small quiet">
-                  {conflicts.length} conflicts, {conflicts.filter((one) => one.resolvedBy).length} resolved
-                </p>
-              )}
-            </div>
-          </section>
-        )}
+        <section className="lane" aria-label="Together">
+          <h3>Together</h3>
+          <Deliverable view={view} pick={pick} />
+        </section>
       </div>
       <AsTable
         columns={["Department", "Who", "Status", "Score", "Threshold", "Attempts"]}
         pick={pick}
-        rows={() =>
-          [...fold.departments.values()].flatMap((one) => [
-            { path: one.id, cells: [one.name, "Head", one.status, show(one.score), "", ""] },
-            ...[...one.specialists.values()].map((who) => ({
-              path: `${one.id}/${who.id}`,
-              cells: [
-                one.name,
-                who.name,
-                who.status,
-                show(who.score),
-                show(who.threshold),
-                String(who.attempts.length),
-              ],
-            })),
-          ])
-        }
+        rows={() => departments.flatMap(rowsOf)}
       />
     </>
   );
 }
 
-const show = (score: number | null): string => (score === null ? "" : points(score));
+function rowsOf(department: Department): TableRow[] {
+  const { name, path, label, score_text = "" } = department;
+  return [
+    { path, cells: [name, "Head", label, score_text, "", ""] },
+    ...ordered(department.specialists).map((specialist) => ({
+      path: specialist.path,
+      cells: [
+        name,
+        specialist.name,
+        specialist.label,
+        specialist.score === undefined ? "" : points(specialist.score),
+        points(specialist.threshold),
+        String(specialist.attempts.length),
+      ],
+    })),
+  ];
+}
 
-function DepartmentCard({
-  one,
-  lead,
-  chosen,
-  pick,
-}: {
-  one: Department;
-  lead: boolean;
-  chosen: boolean;
-  pick: (path: string) => void;
-}) {
-  const mark = MARKS[one.status] ?? "queued";
+function Deliverable({ view, pick }: { view: StudioView; pick: Pick }) {
+  const { path, status, text, warn } = view.deliverable;
+  const conflicts = Object.entries(view.conflicts);
   return (
-    <div className={`dept appear ${one.status}${chosen ? " chosen" : ""}`}>
-      <button className="face" onClick={() => pick(one.id)}>
-        <span className={`status ${mark}`}>
-          <Icon name={mark} label={one.status} />
+    <div className={`dept ${status}`}>
+      <button className="face" onClick={() => pick(path)}>
+        <span className={`status ${status}`}>
+          <Icon name={status} label={status} />
         </span>
-        <strong className="grow cut">{one.name}</strong>
-        {lead && <span className="chip accent">lead</span>}
-        {one.score !== null && <span className="num">{points(one.score)}</span>}
+        <strong className="grow">Deliverable</strong>
+        {!warn && <span className="num">{text}</span>}
       </button>
-      {one.error && <p className="small bad">{one.error}</p>}
-      {one.missing.length > 0 && <p className="small warn">Without {one.missing.join(", ")}</p>}
+      {warn && <p className="small warn">{text}</p>}
+      {conflicts.length > 0 && (
+        <details className="bare small">
+          <summary className="quiet">{view.conflicts_text}</summary>
+          <ul className="list">
+            {conflicts.map(([id, conflict]) => (
+              <li key={id} className="wrap-any">
+                <span className="chip">{conflict.severity}</span> {conflict.description}
+                {conflict.resolved_by && (
+                  <p className="quiet">
+                    {conflict.resolved_by}: {conflict.reason}
+                  </p>
+                )}
+              </li>
+            ))}
+          </ul>
+        </details>
+      )}
+    </div>
+  );
+}
+
+function DepartmentCard({ department, chosen, pick }: { department: Department; chosen: boolean; pick: Pick }) {
+  const { name, path, status, label, lead, score_text, error, note } = department;
+  return (
+    <div className={`dept appear ${status}${chosen ? " chosen" : ""}`}>
+      <button className="face" onClick={() => pick(path)}>
+        <span className={`status ${status}`}>
+          <Icon name={status} label={label} />
+        </span>
+        <strong className="grow cut">{name}</strong>
+        {lead && <span className="chip accent">lead</span>}
+        {score_text && <span className="num">{score_text}</span>}
+      </button>
+      {error && <p className="small bad">{error}</p>}
+      {note && <p className="small warn">{note}</p>}
       <div className="chips">
-        {[...one.specialists.values()].map((who) => (
-          <SpecialistChip key={who.id} who={who} path={`${one.id}/${who.id}`} pick={pick} />
+        {ordered(department.specialists).map((specialist) => (
+          <SpecialistChip key={specialist.id} specialist={specialist} pick={pick} />
         ))}
       </div>
     </div>
   );
 }
 
-function SpecialistChip({ who, path, pick }: { who: Specialist; path: string; pick: (path: string) => void }) {
-  const tone = who.score === null ? "" : who.score >= who.threshold ? "good" : "low";
+function SpecialistChip({ specialist, pick }: { specialist: Specialist; pick: Pick }) {
+  const { name, path, tone, text, attempts } = specialist;
   return (
-    <button className={`who-chip ${tone}`} onClick={() => pick(path)} title={who.attempts.at(-1)?.feedback}>
-      <span className="cut">{who.name}</span>
-      <span className="num">
-        {who.score === null
-          ? who.status === "running"
-            ? "…"
-            : who.status
-          : `${points(who.score)} / ${points(who.threshold)}`}
-      </span>
-      {who.attempts.length > 1 && (
-        <span className="dots" aria-label={`${who.attempts.length} attempts`}>
-          {who.attempts.map((_, index) => (
+    <button className={`who-chip ${tone}`} onClick={() => pick(path)} title={attempts.at(-1)?.feedback}>
+      <span className="cut">{name}</span>
+      <span className="num">{text}</span>
+      {attempts.length > 1 && (
+        <span className="dots" aria-label={`${attempts.length} attempts`}>
+          {attempts.map((_, index) => (
             <i key={index} />
           ))}
         </span>

@@ -5,7 +5,7 @@ import { api, type RunSummary } from "../api/client";
 const watchers = new Set<(run: RunSummary) => void>();
 let source: EventSource | null = null;
 
-// Browsers allow six connections to a server over all tabs: one that nobody looks at gives its own back.
+// Browsers allow six connections to a server over all tabs: a hidden page gives its own back.
 document.addEventListener("visibilitychange", () => {
   if (document.hidden) {
     source?.close();
@@ -16,7 +16,7 @@ document.addEventListener("visibilitychange", () => {
   }
 });
 
-/** What is asked for anew when somebody looks again: changes meanwhile were not told. */
+/** Reloads for when the page is visible again: the stream was closed meanwhile. */
 const back = new Set<() => void>();
 export function onReturn(again: () => void): () => void {
   back.add(again);
@@ -49,7 +49,7 @@ function open(): EventSource {
   return opened;
 }
 
-/** How many runs wait for a person; also in the page's title, unless a run's own page has put its name there. */
+/** Number of runs that wait for a person; also in the page title, unless a run page has set its name there. */
 export function useWaitingCount(): number {
   const [ids, setIds] = useState<ReadonlySet<string>>(new Set());
   useEffect(() => {

@@ -54,13 +54,15 @@ export function ModelsPage() {
                 </thead>
                 <tbody>
                   {Object.entries(value.profiles).flatMap(([name, profile]) =>
-                    profile.models.map((one) => (
-                      <tr key={`${name}-${one.model}`}>
+                    profile.models.map((model) => (
+                      <tr key={`${name}-${model.model}`}>
                         <td>{name}</td>
-                        <td className="mono">{one.model}</td>
-                        <td className="right num">{price(one.input_usd_per_million) || one.price}</td>
-                        <td className="right num">{price(one.output_usd_per_million) || one.price}</td>
-                        <td className="right num">{one.context_window === null ? "" : count(one.context_window)}</td>
+                        <td className="mono">{model.model}</td>
+                        <td className="right num">{price(model.input_usd_per_million) || model.price}</td>
+                        <td className="right num">{price(model.output_usd_per_million) || model.price}</td>
+                        <td className="right num">
+                          {model.context_window === null ? "" : count(model.context_window)}
+                        </td>
                         <td className="quiet">{profile.source}</td>
                       </tr>
                     )),
@@ -80,11 +82,11 @@ export function ModelsPage() {
                   </tr>
                 </thead>
                 <tbody>
-                  {value.providers.map((one) => (
-                    <tr key={one.provider}>
-                      <td>{one.provider}</td>
+                  {value.providers.map((provider) => (
+                    <tr key={provider.provider}>
+                      <td>{provider.provider}</td>
                       <td>
-                        {one.usable ? (
+                        {provider.usable ? (
                           <span className="status completed">
                             <Icon name="completed" />
                             usable
@@ -93,7 +95,9 @@ export function ModelsPage() {
                           <span className="quiet">not yet</span>
                         )}
                       </td>
-                      <td className="quiet">{one.missing ?? one.note ?? (one.key ? `key from ${one.key}` : "")}</td>
+                      <td className="quiet">
+                        {provider.missing ?? provider.note ?? (provider.key ? `key from ${provider.key}` : "")}
+                      </td>
                     </tr>
                   ))}
                 </tbody>

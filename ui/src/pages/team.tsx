@@ -5,7 +5,7 @@ import { Bones, Card, ProblemNote } from "../parts/parts";
 import { points } from "../parts/words";
 import { go, usePlace, withQuery } from "../route";
 
-/** Who works in a studio, and how everybody did so far. */
+/** Members of a studio team, with their scores so far. */
 export function TeamPage() {
   const place = usePlace();
   const teams = useLoaded("teams", (signal) => api.teams(signal));
@@ -28,8 +28,8 @@ export function TeamPage() {
             style={{ width: "auto" }}
             onChange={(event) => go(withQuery(place, { team: event.target.value }), true)}
           >
-            {teams.value?.teams.map((one) => (
-              <option key={one}>{one}</option>
+            {teams.value?.teams.map((option) => (
+              <option key={option}>{option}</option>
             ))}
           </select>
         </label>
@@ -59,16 +59,18 @@ function Departments({ team, learnt }: { team: Team; learnt: readonly Learnt[] }
   return (
     <div className="stack">
       <p className="quiet">{team.description}</p>
-      {Object.entries(team.departments).map(([id, one]) => (
+      {Object.entries(team.departments).map(([id, department]) => (
         <Card
           key={id}
-          title={one.name}
+          title={department.name}
           flush
           aside={
-            <span className="quiet small">{one.depends_on.length > 0 && `after ${one.depends_on.join(", ")}`}</span>
+            <span className="quiet small">
+              {department.depends_on.length > 0 && `after ${department.depends_on.join(", ")}`}
+            </span>
           }
         >
-          <div className="scroll" tabIndex={0} role="group" aria-label={one.name}>
+          <div className="scroll" tabIndex={0} role="group" aria-label={department.name}>
             <table>
               <thead>
                 <tr>
@@ -89,13 +91,13 @@ function Departments({ team, learnt }: { team: Team; learnt: readonly Learnt[] }
                 </tr>
               </thead>
               <tbody>
-                <Row who={one.head} />
-                {Object.entries(one.specialists).map(([who, member]) => (
+                <Row who={department.head} />
+                {Object.entries(department.specialists).map(([who, member]) => (
                   <Row
                     key={who}
                     who={member}
                     learnt={learnt.find((each) => each.agent === `${id}-${who}-specialist`)}
-                    least={member.passing_threshold ?? one.min_quality_threshold ?? LEAST}
+                    least={member.passing_threshold ?? department.min_quality_threshold ?? LEAST}
                   />
                 ))}
               </tbody>

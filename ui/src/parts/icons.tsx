@@ -153,6 +153,7 @@ const shapes: Record<string, ReactNode> = {
       <path d="M12.500 6h1.200v5.500h-1.400v1.800L10 11.500H7.500v-1" />
     </>
   ),
+  chat: <path d="M2.500 3h11v7.500H8L5 13v-2.500H2.500zM5.300 6h5.400M5.300 8h3" />,
   research: (
     <>
       <path d="M3 2.500h6.500v4M3 2.500v11h4" />
@@ -171,6 +172,7 @@ const shapes: Record<string, ReactNode> = {
   ),
 };
 
+/** An icon by name; one that does not exist is the general glyph of a workflow. */
 export function Icon({ name, label }: { name: string; label?: string }) {
   return (
     <svg
@@ -183,7 +185,7 @@ export function Icon({ name, label }: { name: string; label?: string }) {
       strokeLinejoin="round"
       {...(label ? { role: "img", "aria-label": label } : { "aria-hidden": true })}
     >
-      {shapes[name] ?? shapes.workflow}
+      {Object.hasOwn(shapes, name) ? shapes[name] : shapes.workflow}
     </svg>
   );
 }

@@ -1,6 +1,6 @@
 import { useEffect } from "react";
 
-/** Keys of a page. Whoever writes into a field, or has a dialog open, is left alone. */
+/** Bind keys of a page. They are ignored in fields and while a dialog is open. */
 export function useKeys(keys: Record<string, () => void>): void {
   useEffect(() => {
     let before = "";

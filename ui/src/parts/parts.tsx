@@ -2,14 +2,12 @@ import { useEffect, useRef, type ReactNode } from "react";
 import type { Problem } from "../api/client";
 import { Icon } from "./icons";
 
-const GLYPHS = new Set(["tree", "studio", "council", "research", "build"]);
-
-/** A workflow by a small glyph and its name. */
+/** A workflow by its name and a small glyph, which is the general one where it has none of its own. */
 export function Glyph({ workflow }: { workflow: string }) {
-  const name = workflow.includes(":") ? (workflow.split(":").at(-1) ?? workflow) : workflow;
+  const name = workflow.slice(workflow.lastIndexOf(":") + 1);
   return (
     <span className="glyph">
-      <Icon name={GLYPHS.has(workflow) ? workflow : "workflow"} />
+      <Icon name={workflow} />
       {name}
     </span>
   );
@@ -27,7 +25,7 @@ export function StatusMark({ status }: { status: string }) {
   );
 }
 
-/** What is spent is solid, what is reserved is hatched, the end of the bar is the ceiling. */
+/** Budget bar: spent is solid, reserved is hatched, the end of the bar is the ceiling. */
 export function Meter({
   spent,
   reserved = 0,
@@ -67,8 +65,8 @@ export function ProblemNote({ problem, again }: { problem: Problem; again?: () =
         {problem.hint && <div>{problem.hint}</div>}
         {problem.problems.length > 1 && (
           <ul>
-            {problem.problems.map((one) => (
-              <li key={one}>{one}</li>
+            {problem.problems.map((sentence) => (
+              <li key={sentence}>{sentence}</li>
             ))}
           </ul>
         )}
@@ -147,8 +145,16 @@ export function Dialog({ title, close, children }: { title: string; close: () =>
   );
 }
 
-/** Text of a model, unfolded on demand. It is only ever text. */
-export function Fold({ title, open = false, children }: { title: ReactNode; open?: boolean; children: ReactNode }) {
+/** A part that is opened on demand. */
+export function Disclosure({
+  title,
+  open = false,
+  children,
+}: {
+  title: ReactNode;
+  open?: boolean;
+  children: ReactNode;
+}) {
   return (
     <details className="fold" open={open}>
       <summary>{title}</summary>

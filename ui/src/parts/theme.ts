@@ -7,8 +7,8 @@ const dark = matchMedia("(prefers-color-scheme: dark)");
 const watchers = new Set<() => void>();
 
 function chosen(): Theme {
-  const kept = localStorage.getItem(KEPT);
-  return kept === "light" || kept === "dark" ? kept : "system";
+  const stored = localStorage.getItem(KEPT);
+  return stored === "light" || stored === "dark" ? stored : "system";
 }
 
 const shownAs = (theme: Theme): "light" | "dark" => (theme === "system" ? (dark.matches ? "dark" : "light") : theme);
@@ -24,7 +24,7 @@ export function choose(theme: Theme): void {
   paint();
 }
 
-/** As the system has it, until somebody chooses: the choice, and what it looks like now. */
+/** Return the chosen theme and the one that is shown. */
 export function useTheme(): [Theme, "light" | "dark"] {
   const theme = useSyncExternalStore((watcher) => {
     watchers.add(watcher);

@@ -3,7 +3,7 @@ import { oneLine } from "./words";
 const DEEPEST = 6;
 const MOST_ITEMS = 200;
 
-/** Whatever a step gave back, laid out for reading: names beside values, lists as lists, text as text. */
+/** The result of a step, laid out for reading: names beside values, lists as lists, text as text. */
 export function Value({ value, depth = 0 }: { value: unknown; depth?: number }) {
   if (value === null || value === undefined || value === "") return <span className="quiet">none</span>;
   if (typeof value === "string") return <p className="prose">{value}</p>;
@@ -16,9 +16,9 @@ function Items({ all, depth }: { all: unknown[]; depth: number }) {
   if (all.length === 0) return <span className="quiet">none</span>;
   return (
     <ul className="value-list">
-      {all.slice(0, MOST_ITEMS).map((one, index) => (
+      {all.slice(0, MOST_ITEMS).map((item, index) => (
         <li key={index}>
-          <Value value={one} depth={depth + 1} />
+          <Value value={item} depth={depth + 1} />
         </li>
       ))}
       {all.length > MOST_ITEMS && <li className="quiet">…and {all.length - MOST_ITEMS} more</li>}

@@ -7,7 +7,7 @@ describe("figures are those of the terminal and the report", () => {
     [94.2, "94.2"],
     [85, "85"],
     [0.8869, "0.89"],
-  ])("a score of %d is %s", (value, told) => expect(points(value)).toBe(told));
+  ])("a score of %d is %s", (value, text) => expect(points(value)).toBe(text));
 
   it("money below ten cents keeps four digits", () => {
     expect([0, 0.0456, 0.1, 1234.5].map(money)).toEqual(["$0.00", "$0.0456", "$0.10", "$1,234.50"]);

@@ -1,4 +1,4 @@
-/** Numbers and times in the words that all pages share. */
+/** Numbers, times and texts as all pages show them. */
 
 export function money(usd: number): string {
   if (usd === 0) return "$0.00";
@@ -23,10 +23,10 @@ export function span(seconds: number): string {
   return `${Math.floor(minutes / 60)} h${rest}`;
 }
 
-/** A grade or a score with the digits that it has, as the terminal and the report tell it. */
+/** Return a score with the digits that it has, as the terminal and the report show it. */
 export const points = (value: number): string => String(Math.round(value * 100) / 100);
 
-/** A model in a list: of a file of one's own its name is enough. */
+/** Return a model's name for a list: of a Python file without its folder. */
 export const modelName = (model: string): string => model.replace(/^python:.*\/(?=[^/]*:[^/]*$)/, "python:");
 
 export function ago(then: number, now: number): string {
@@ -45,8 +45,8 @@ export function size(bytes: number): string {
 
 export const clock = (time: string): string => new Date(time).toLocaleTimeString("en-GB");
 
-export function many(value: number, one: string, several = `${one}s`): string {
-  return `${value.toLocaleString("en-US")} ${value === 1 ? one : several}`;
+export function many(value: number, singular: string, plural = `${singular}s`): string {
+  return `${value.toLocaleString("en-US")} ${value === 1 ? singular : plural}`;
 }
 
 export function oneLine(text: string, most = 160): string {
@@ -54,31 +54,13 @@ export function oneLine(text: string, most = 160): string {
   return flat.length > most ? `${flat.slice(0, most - 1)}…` : flat;
 }
 
-/** The beginning of what a model wrote, without the marks of Markdown; a page of HTML is not worth its source. */
-export function gist(text: string, most = 90): string {
-  if (/^\s*<(!doctype|html)/i.test(text)) return "A page, see the artifacts";
-  return oneLine(text.slice(0, most * 8).replace(/\*\*|__|`+|^\s*(#+|[-*+]|\d+\.)\s+/gm, ""), most);
-}
-
-/** What a value says, in one line: its words, without the marks that hold it together. */
-export function brief(value: unknown, most = 90): string {
-  const leaves: string[] = [];
-  const visit = (one: unknown): void => {
-    if (leaves.length > 12 || one === null || one === undefined) return;
-    if (typeof one === "object") Object.values(one).forEach(visit);
-    else leaves.push(gist(String(one), most));
-  };
-  visit(value);
-  return oneLine(leaves.filter(Boolean).join(" · "), most);
-}
-
-/** A name of a program as the name of a field. */
+/** Return an identifier as a title. */
 export function titled(name: string): string {
   const words = name.replaceAll("_", " ");
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-/** Whatever a step gave back, as text to read. */
+/** Return a value as text to read. */
 export function readable(value: unknown): string {
   if (value === null || value === undefined) return "";
   return typeof value === "string" ? value : JSON.stringify(value, null, 2);

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from podium.brain import Brain, Fact, FactChange, ProjectShare
-from podium.brain.files import import_facts, read_lines, write_lines
+from podium.brain.review import import_facts, read_lines, write_lines
 from podium.cli.card import print_table
 from podium.cli.facts import (
     ProjectName,
@@ -21,11 +21,10 @@ from podium.cli.facts import (
     print_facts,
     project_meant,
 )
-from podium.cli.flags import AsJson, StoreUrl, whole_number
-from podium.cli.opening import opened
-from podium.cli.terminal import ask_person, interactive, out, print_json, results, say
+from podium.cli.flags import AsJson, StoreUrl, number, option
+from podium.cli.store import opened
+from podium.cli.terminal import confirmed, out, print_json, results, say
 from podium.engine.codec import decode, encode
-from podium.engine.events import RunWaiting
 from podium.engine.log import Store
 from podium.errors import UsageError
 from podium.report.words import amount, count, money, one_line
@@ -37,22 +36,18 @@ MOST = 100
 
 
 async def show(
-    fact: Annotated[
-        str, Parameter(show_default=False, help="A fact's id, to see where it comes from and who changed it.")
-    ] = "",
+    fact: Annotated[str, option("Fact id: show its source and history.")] = "",
     /,
     *,
     project: ProjectName = None,
-    status: Annotated[Status, Parameter(help="Which facts: accepted ones are canon.")] = "accepted",
-    limit: Annotated[
-        int, Parameter(metavar="N", converter=whole_number, help="Most facts to list; 0 lists all.")
-    ] = MOST,
+    status: Annotated[Status, Parameter(help="Status of the facts; accepted facts are canon.")] = "accepted",
+    limit: Annotated[int, number("Maximum number of facts; 0 lists all.")] = MOST,
     store: StoreUrl = None,
     json: AsJson = False,
 ) -> int:
-    """Show what a project knows.
+    """List the facts of a project, or show one fact with its history.
 
-    Without --project, and where there are several, the projects are listed.
+    With several projects and without --project, lists the projects.
     """
     async with opened(store) as (settings, opened_store):
         shares = await opened_store.list_projects()
@@ -64,9 +59,9 @@ async def show(
             await _show_fact(opened_store, name, fact, settings, as_json=json)
             return 0
         wanted = () if status == "all" else (status,)
-        found = await opened_store.list_facts(name, status=wanted)
-        share = next(one for one in shares if one.project == name)
-        _print_project(share, found, limit, every=status == "all", as_json=json)
+        facts = await opened_store.list_facts(name, status=wanted)
+        share = next(entry for entry in shares if entry.project == name)
+        _print_project(share, facts, limit, every=status == "all", as_json=json)
     return 0
 
 
@@ -75,8 +70,8 @@ def _print_projects(shares: list[ProjectShare], *, as_json: bool) -> None:
         print_json({"projects": [_share_data(share) for share in shares]})
         return
     if not shares:
-        say("No project knows anything yet.")
-        say(("Runs with --project propose facts; `podium brain import` reads them from a file.", "dim"))
+        say("There are no projects with facts yet.")
+        say(("Start a run with --project, or read facts with `podium brain import`.", "dim"))
         return
     titles = ("project", "accepted", "proposed", "discarded", "changed")
     rows = [
@@ -95,10 +90,10 @@ def _print_project(share: ProjectShare, facts: list[Fact], limit: int, *, every:
     if as_json:
         print_json({**_share_data(share), "facts": [as_data(fact) for fact in shown]})
         return
-    told = [f"{count(share.accepted, 'fact')} accepted"]
-    told += [f"{amount(share.proposed)} waiting for review"] if share.proposed else []
-    told += [f"embeddings {money(share.embedding.usd)}"] if share.embedding.calls else []
-    say((one_line(share.project), "bold"), f"  {' · '.join(told)}")
+    figures = [f"{count(share.accepted, 'fact')} accepted"]
+    figures += [f"{amount(share.proposed)} waiting for review"] if share.proposed else []
+    figures += [f"embeddings {money(share.embedding.usd)}"] if share.embedding.calls else []
+    say((one_line(share.project), "bold"), f"  {' · '.join(figures)}")
     if shown:
         print_facts(shown, with_status=every)
     if len(shown) < len(facts):
@@ -116,15 +111,15 @@ async def _show_fact(
         print_json({**as_data(fact), "history": [decode(encode(change)) for change in history]})
         return
     print_fact(fact)
-    say((f"{fact.status} · {'run ' + fact.source_run if fact.source_run else 'told by a person'}", "dim"))
+    say((f"{fact.status} · {'run ' + fact.source_run if fact.source_run else 'entered by a person'}", "dim"))
     for change in history:
         say(
             (f"{change.at[:19].replace('T', ' ')}  ", "dim"),
-            f"{change.action} by {one_line(change.by)}{_what(change)}",
+            f"{change.action} by {one_line(change.by)}{_change_text(change)}",
         )
 
 
-def _what(change: FactChange) -> str:
+def _change_text(change: FactChange) -> str:
     if change.action == "edited":
         return "".join(
             f"; {name}: {one_line(change.before.get(name, ''), 60)} → {one_line(value, 60)}"
@@ -144,10 +139,12 @@ def _share_data(share: ProjectShare) -> dict[str, Any]:
         "discarded": share.discarded,
         "updated_at": share.updated_at,
         "embedding": {
-            "calls": spent.calls, "input_tokens": spent.input_tokens, "cost_usd": round(spent.usd, 9),
+            "calls": spent.calls,
+            "input_tokens": spent.input_tokens,
+            "cost_usd": round(spent.usd, 9),
             "unpriced_calls": spent.unpriced_calls,
         },
-    }  # fmt: skip
+    }
 
 
 async def search(
@@ -155,55 +152,59 @@ async def search(
     /,
     *,
     project: ProjectName = None,
-    limit: Annotated[int, Parameter(metavar="N", converter=whole_number, help="Most facts to list.")] = 20,
+    limit: Annotated[int, number("Maximum number of facts.")] = 20,
     store: StoreUrl = None,
     json: AsJson = False,
 ) -> int:
-    """The accepted facts that matter to a text, the most telling first.
+    """Find the accepted facts that are relevant to a text, the best first.
 
-    This is what the heads of departments are given.
+    The heads of departments get the same facts.
     """
     if not text.strip():
-        raise UsageError("There is nothing to search for.", hint="Give a name or some words.")
+        raise UsageError("The search text is empty.", hint="Give a name or some words.")
     if limit < 1:
         raise UsageError("--limit must be at least 1.")
     async with opened_brain(store, project) as (_, _, brain):
-        found = await brain.search(text, limit)
+        facts = await brain.search(text, limit)
         warning = brain.warning
     if json:
-        print_json({"project": brain.project, "facts": [as_data(fact) for fact in found], "warning": warning})
+        print_json({"project": brain.project, "facts": [as_data(fact) for fact in facts], "warning": warning})
         return 0
-    if found:
-        print_facts(found)
+    if facts:
+        print_facts(facts)
     else:
-        say("Nothing is known about that.")
+        say("No fact matches.")
     if warning:
         say(("Warning: ", "bold yellow"), warning, to_stderr=True)
     return 0
 
 
 async def embed(*, project: ProjectName = None, store: StoreUrl = None, json: AsJson = False) -> int:
-    """Prepare facts for search by meaning.
+    """Compute missing embeddings, for semantic search.
 
-    Review and import do so by themselves; this is for facts that were told before `[brain] embedding` was set
-    in podium.toml, or with another model. It needs one request for each 128 facts.
+    Review and import do this automatically. Use it for facts that are older than `[brain] embedding` in
+    podium.toml, or after a change of the embedding model. Needs one request per 128 facts.
     """
     async with opened_brain(store, project) as (settings, opened_store, brain):
         if not brain.has_embedding:
             raise UsageError(
                 "No embedding model is configured.",
-                hint='Write [brain] and embedding = "openai:text-embedding-3-small" into podium.toml.',
+                hint='Add [brain] and embedding = "openai:text-embedding-3-small" to podium.toml.',
             )
         done = await brain.embed()
-        share = next(one for one in await opened_store.list_projects() if one.project == brain.project)
+        share = next(entry for entry in await opened_store.list_projects() if entry.project == brain.project)
     spent = share.embedding
     if json:
         print_json(
             {
-                "project": brain.project, "model": settings.brain.embedding, "embedded": done,
-                "calls": spent.calls, "cost_usd": round(spent.usd, 9), "unpriced_calls": spent.unpriced_calls,
+                "project": brain.project,
+                "model": settings.brain.embedding,
+                "embedded": done,
+                "calls": spent.calls,
+                "cost_usd": round(spent.usd, 9),
+                "unpriced_calls": spent.unpriced_calls,
             }
-        )  # fmt: skip
+        )
         return 0
     cost = f" So far {count(spent.calls, 'call')}, {money(spent.usd)}." if spent.calls else ""
     unknown = " The price of this model is not known." if spent.unpriced_calls else ""
@@ -212,34 +213,29 @@ async def embed(*, project: ProjectName = None, store: StoreUrl = None, json: As
 
 
 async def forget(
-    *facts: Annotated[str, Parameter(help="Ids of facts, or the beginnings of them.")],
+    *facts: Annotated[str, Parameter(help="Ids of facts, or their beginnings.")],
     project: ProjectName = None,
-    run: Annotated[
-        str, Parameter(show_default=False, metavar="RUN", help="Everything that was taken from this run.")
-    ] = "",
-    all: Annotated[
-        bool, Parameter(negative="", show_default=False, help="Everything that the project knows.")
-    ] = False,
-    yes: Annotated[
-        bool, Parameter(negative="", show_default=False, help="Forget without asking first.")
-    ] = False,
+    run: Annotated[str, option("All facts from this run.", metavar="RUN")] = "",
+    all: Annotated[bool, option("All facts of the project.")] = False,
+    yes: Annotated[bool, option("Do not ask for confirmation.")] = False,
     store: StoreUrl = None,
     json: AsJson = False,
 ) -> int:
-    """Remove facts for good, with their history.
+    """Delete facts and their history permanently.
 
-    To take a fact out of canon and keep what became of it, discard it with `podium brain review`.
+    To remove a fact from canon and keep its history, discard it with `podium brain review`.
     """
     if sum(map(bool, (facts, run, all))) != 1:
-        raise UsageError("Say what to forget: ids of facts, --run RUN, or --all.")
+        raise UsageError("podium brain forget needs exactly one of: ids of facts, --run RUN, --all.")
     async with opened_brain(store, project) as (_, _, brain):
         known = await brain.facts(())
         meant = known if all else [fact for fact in known if run and fact.source_run.startswith(run)]
         meant = meant or [fact_meant(reference, known) for reference in facts]
         if not meant:
-            raise UsageError(f"No fact of {one_line(brain.project)} was taken from a run {run!r}.")
+            raise UsageError(f"{one_line(brain.project)} has no fact from a run {run!r}.")
         what = count(len(meant), "fact")
-        if not yes and not await _agreed(f"Forget {what} of {one_line(brain.project)}?", as_json=json):
+        question = f"Forget {what} of {one_line(brain.project)}?"
+        if not yes and not await confirmed(question, action="Deleting facts", as_json=json):
             say("Nothing was forgotten.")
             return 0
         gone = await brain.forget(None if all else [fact.id for fact in meant])
@@ -250,19 +246,11 @@ async def forget(
     return 0
 
 
-async def _agreed(question: str, *, as_json: bool) -> bool:
-    if as_json or not interactive():
-        raise UsageError("Forgetting needs a word of consent.", hint="Add --yes.")
-    return await ask_person(RunWaiting(question=question, choices=["yes", "no"])) == "yes"
-
-
 _STDIN = ("-", "@-")
 
 
 async def export(
-    file: Annotated[
-        str, Parameter(show_default=False, help="Where to write them; stdout if not given.")
-    ] = "",
+    file: Annotated[str, option("Output file; default: stdout.")] = "",
     /,
     *,
     project: ProjectName = None,
@@ -270,45 +258,45 @@ async def export(
     store: StoreUrl = None,
     json: AsJson = False,
 ) -> int:
-    """Write the facts of a project as lines of JSON, which `podium brain import` reads again."""
+    """Write the facts of a project as JSON Lines, the format of `podium brain import`."""
     async with opened_brain(store, project) as (_, _, brain):
-        found = await brain.facts(() if status == "all" else (status,))
+        facts = await brain.facts(() if status == "all" else (status,))
     if file:
-        _write(Path(file), found)
+        _write(Path(file), facts)
     if json:
-        shown = {"file": file} if file else {"facts": [as_data(fact) for fact in found]}
-        print_json({"project": brain.project, "exported": len(found), **shown})
+        shown = {"file": file} if file else {"facts": [as_data(fact) for fact in facts]}
+        print_json({"project": brain.project, "exported": len(facts), **shown})
     elif file:
-        say(f"Wrote {count(len(found), 'fact')} of {one_line(brain.project)} to {one_line(file)}.")
+        say(f"Wrote {count(len(facts), 'fact')} of {one_line(brain.project)} to {one_line(file)}.")
     else:
         stream = results()
-        stream.write(b"".join(line + b"\n" for line in write_lines(found)))
+        stream.write(b"".join(line + b"\n" for line in write_lines(facts)))
         stream.flush()
     return 0
 
 
 async def import_(
-    file: Annotated[str, Parameter(help="A file of such lines; `-` reads stdin.")],
+    file: Annotated[str, Parameter(help="File of JSON Lines; `-` reads stdin.")],
     /,
     *,
     project: Annotated[
-        str | None, Parameter(metavar="NAME", help="Whose facts they become; not given: as each line says.")
+        str | None, Parameter(metavar="NAME", help="Project of the facts; default: the project in each line.")
     ] = None,
-    accept: Annotated[
-        bool, Parameter(negative="", show_default=False, help="Make canon of facts that wait for review.")
-    ] = False,
+    accept: Annotated[bool, option("Accept facts that wait for review.")] = False,
     store: StoreUrl = None,
     json: AsJson = False,
 ) -> int:
-    """Read facts from lines of JSON: all of them or, after any mistake or crash, none.
+    """Read facts from JSON Lines: all of them or, after an error or crash, none.
 
-    A line needs subject, predicate and value; a fact whose id the project has already is left as it is.
+    A line needs subject, predicate and value. A fact with a known id is left unchanged.
     """
-    told = read_lines(_read(file), "stdin" if file in _STDIN else file)
-    if not project and any(not fact.project.strip() for fact in told):
+    facts = read_lines(_read(file), "stdin" if file in _STDIN else file)
+    if not project and any(not fact.project.strip() for fact in facts):
         raise UsageError("Some facts name no project.", hint="Add --project NAME.")
     async with opened(store, create=True) as (settings, opened_store):
-        done = await import_facts(opened_store, told, settings=settings, project=project or "", accept=accept)
+        done = await import_facts(
+            opened_store, facts, settings=settings, project=project or "", accept=accept
+        )
         warnings: list[str] = []
         for name in done.added:
             brain = await Brain.open(opened_store, name, settings=settings)

@@ -10,7 +10,7 @@ import msgspec
 from cyclopts import Parameter
 
 from podium.brain import Brain
-from podium.brain.editing import EDITABLE
+from podium.brain.brain import EDITABLE
 from podium.brain.review import Review
 from podium.cli.facts import (
     ProjectName,
@@ -22,8 +22,8 @@ from podium.cli.facts import (
     project_meant,
 )
 from podium.cli.failure import FAILED, OK
-from podium.cli.flags import AsJson, RunId, StoreUrl
-from podium.cli.opening import Commands, find_run, opened
+from podium.cli.flags import AsJson, RunId, StoreUrl, option
+from podium.cli.store import Commands, find_run, opened
 from podium.cli.terminal import ask_person, interactive, out, print_json, say
 from podium.engine.codec import decode, encode
 from podium.engine.events import RunWaiting
@@ -51,18 +51,20 @@ class Wanted(msgspec.Struct, frozen=True):
     ) -> Wanted:
         wanted = cls(_ids(accept), _ids(replace), _ids(discard), [_edit(text) for text in edit])
         if wanted.replace == [ALL]:
-            raise UsageError("--replace wants ids: what gives way should be looked at one by one.")
+            raise UsageError(
+                "--replace needs ids: `all` is not allowed, because each replacement needs a decision."
+            )
         if ALL in wanted.accept and ALL in wanted.discard:
-            raise UsageError("All facts cannot be accepted and discarded.")
+            raise UsageError("--accept all and --discard all cannot be combined.")
         return wanted
 
     def __bool__(self) -> bool:
         return bool(self.accept or self.replace or self.discard or self.edit)
 
 
-def _ids(given: Sequence[str]) -> list[str]:
-    found = [part.strip() for text in given for part in text.split(",") if part.strip()]
-    return [ALL] if ALL in found else list(dict.fromkeys(found))
+def _ids(texts: Sequence[str]) -> list[str]:
+    ids = [part.strip() for text in texts for part in text.split(",") if part.strip()]
+    return [ALL] if ALL in ids else list(dict.fromkeys(ids))
 
 
 def _edit(text: str) -> tuple[str, str, str]:
@@ -75,10 +77,12 @@ def _edit(text: str) -> tuple[str, str, str]:
         )
     if field not in EDITABLE:
         meant = nearest(field, EDITABLE)
-        hint = f"Did you mean {meant}?" if meant else f"These can be: {', '.join(EDITABLE)}."
+        hint = f"Did you mean {meant}?" if meant else f"Editable fields: {', '.join(EDITABLE)}."
         raise UsageError(f"The {field} of a fact cannot be edited.", hint=hint)
     if field == "kind" and value.strip() not in get_args(FactKind):
-        raise UsageError(f"{value.strip()!r} is no kind.", hint=f"One of: {', '.join(get_args(FactKind))}.")
+        raise UsageError(
+            f"There is no kind {value.strip()!r}.", hint=f"One of: {', '.join(get_args(FactKind))}."
+        )
     return reference, field, value.strip()
 
 
@@ -89,12 +93,14 @@ async def decide(review: Review, wanted: Wanted, waiting: list[Fact], known: lis
     named = {
         kind: [fact_meant(reference, known) for reference in references if reference != ALL]
         for kind, references in (
-            ("accept", wanted.accept), ("replace", wanted.replace), ("discard", wanted.discard),
+            ("accept", wanted.accept),
+            ("replace", wanted.replace),
+            ("discard", wanted.discard),
         )
-    }  # fmt: skip
+    }
     twice = {fact.id for facts in named.values() for fact in facts}
     if len(twice) < sum(map(len, named.values())):
-        raise UsageError("A fact can be accepted, replace others, or be discarded, but only one of these.")
+        raise UsageError("A fact is named in more than one of --accept, --replace and --discard.")
     fresh: dict[str, Fact] = {}
     for fact, field, value in edits:
         after = await review.edit(fresh.get(fact.id, fact), **{field: value})
@@ -123,17 +129,17 @@ async def ask_about(review: Review, waiting: Sequence[Fact]) -> None:
         choices = ["accept", "edit", "discard", "later", "rest: accept all"]
         if clashes:
             choices.insert(1, "replace canon")
-        asked = RunWaiting(question="What becomes of it?", choices=choices)
-        chosen = await ask_person(asked)
+        question = RunWaiting(question="What should happen to this fact?", choices=choices)
+        chosen = await ask_person(question)
         if chosen is None:
             return
         if chosen.startswith("rest"):
             await review.accept_all(waiting[number - 1 :])
             return
-        await _one(review, fact, chosen)
+        await _apply(review, fact, chosen)
 
 
-async def _one(review: Review, fact: Fact, chosen: str) -> None:
+async def _apply(review: Review, fact: Fact, chosen: str) -> None:
     if chosen == "accept":
         await review.accept(fact)
     elif chosen == "discard":
@@ -156,24 +162,23 @@ async def review(
     /,
     *,
     project: ProjectName = None,
-    accept: Annotated[Ids, Parameter(help="Make these canon: ids with commas between, or all.")] = (),
-    replace: Annotated[Ids, Parameter(help="Make these canon in the place of what they contradict.")] = (),
-    discard: Annotated[Ids, Parameter(help="Leave these out of canon.")] = (),
+    accept: Annotated[Ids, Parameter(help="Accept these facts: ids separated by commas, or all.")] = (),
+    replace: Annotated[
+        Ids, Parameter(help="Accept these facts and replace the facts that they contradict.")
+    ] = (),
+    discard: Annotated[Ids, Parameter(help="Discard these facts.")] = (),
     edit: Annotated[
         tuple[str, ...],
-        Parameter(
-            negative="", show_default=False, metavar="ID=VALUE",
-            help="Another value for a fact; ID.subject=…, ID.predicate=… and ID.kind=… work too.",
-        ),
+        option("New value of a fact; also ID.subject=…, ID.predicate=… and ID.kind=…", metavar="ID=VALUE"),
     ] = (),
-    by: Annotated[str, Parameter(metavar="NAME", help="Who decides; kept in the history.")] = "cli",
+    by: Annotated[str, Parameter(metavar="NAME", help="Name of the reviewer, for the history.")] = "cli",
     store: StoreUrl = None,
     json: AsJson = False,
-) -> int:  # fmt: skip
+) -> int:
     """Accept, edit or discard the facts that a run proposes.
 
-    On a terminal it asks about one after the other, and what was decided stays when you leave. Accepting all
-    leaves out what contradicts canon. With --project instead of a run, everything that waits is reviewed.
+    On a terminal it asks about each fact; decisions are saved when you leave. `--accept all` skips facts that
+    contradict canon. With --project instead of a run, reviews all proposed facts of the project.
     """
     wanted = Wanted.of(accept, replace, discard, edit)
     async with opened(store) as (settings, opened_store):
@@ -182,7 +187,7 @@ async def review(
         waiting = await opened_store.list_facts(source_run=run_id, status=("proposed",))
         name = await _project(opened_store, project, waiting, run_id)
         if not name:
-            _say_nothing(run_id, as_json=json)
+            _report_none(run_id, as_json=json)
             return OK
         waiting = [fact for fact in waiting if fact.project == name]
         brain = await Brain.open(opened_store, name, settings=settings)
@@ -194,8 +199,10 @@ async def review(
             elif waiting and interactive() and not json:
                 await ask_about(reviewing, waiting)
             warning = await embed_quietly(brain) if reviewing.outcome.accepted else ""
-            left = await brain.facts(("proposed",), run_id)
-            await _tell(reviewing, left, run_id, Commands(settings), as_json=json, asked=bool(wanted))
+            remaining = await brain.facts(("proposed",), run_id)
+            await _report(
+                reviewing, remaining, run_id, Commands(settings), as_json=json, decided=bool(wanted)
+            )
         finally:
             await brain.close()
     if warning:
@@ -213,10 +220,10 @@ async def _run_id(store: Store, reference: str) -> str:
         raise
 
 
-async def _project(store: Store, given: str | None, waiting: list[Fact], run_id: str) -> str:
+async def _project(store: Store, wanted: str | None, waiting: list[Fact], run_id: str) -> str:
     """Return the project whose facts are reviewed. Empty if there are no facts to review."""
-    if given is not None:
-        return await project_meant(store, given)
+    if wanted is not None:
+        return await project_meant(store, wanted)
     facts = waiting or await store.list_facts(source_run=run_id)
     names = list(dict.fromkeys(fact.project for fact in facts))
     if len(names) > 1:
@@ -227,49 +234,53 @@ async def _project(store: Store, given: str | None, waiting: list[Fact], run_id:
     return names[0] if names else ""
 
 
-def _say_nothing(run_id: str, *, as_json: bool) -> None:
+def _report_none(run_id: str, *, as_json: bool) -> None:
     if as_json:
         print_json({"run_id": run_id, "project": "", "waiting": [], "contradictions": []})
         return
     say(f"Run {run_id} proposes no facts.")
-    say(("Only runs with --project do.", "dim"))
+    say(("Only runs with --project propose facts.", "dim"))
 
 
-async def _tell(
-    review: Review, left: list[Fact], run_id: str, commands: Commands, *, as_json: bool, asked: bool
+async def _report(
+    review: Review, remaining: list[Fact], run_id: str, commands: Commands, *, as_json: bool, decided: bool
 ) -> None:
-    clashes = await review.brain.contradictions(left)
+    clashes = await review.brain.contradictions(remaining)
     outcome = review.outcome
     if as_json:
         done: dict[str, Any] = decode(encode(outcome))
         print_json(
             {
-                "run_id": run_id, "project": review.brain.project, **done,
-                "waiting": [as_data(fact) for fact in left],
+                "run_id": run_id,
+                "project": review.brain.project,
+                **done,
+                "waiting": [as_data(fact) for fact in remaining],
                 "contradictions": [clash_data(clash) for clash in clashes],
             }
-        )  # fmt: skip
+        )
         return
-    told = [
+    changes = [
         f"{len(ids)} {word}"
         for word, ids in (
-            ("accepted", outcome.accepted), ("edited", outcome.edited), ("discarded", outcome.discarded),
+            ("accepted", outcome.accepted),
+            ("edited", outcome.edited),
+            ("discarded", outcome.discarded),
             ("replaced", outcome.replaced),
         )
         if ids
-    ]  # fmt: skip
-    if told or asked:
-        say(f"{', '.join(told) or 'Nothing was changed'}; {len(left)} left to review.")
+    ]
+    if changes or decided:
+        say(f"{', '.join(changes) or 'No changes'}; {len(remaining)} left to review.")
     if outcome.changed_meanwhile:
         missed = count(len(outcome.changed_meanwhile), "fact")
-        say(("! ", "bold yellow"), f"{missed} changed meanwhile and were left alone: look again.")
-    if not told and not left:
-        say(f"Nothing of {one_line(review.brain.project)} waits for review.")
+        say(("! ", "bold yellow"), f"Skipped {missed} that changed meanwhile. Review again.")
+    if not changes and not remaining:
+        say(f"{one_line(review.brain.project)} has no facts to review.")
         return
     if not interactive() or outcome.conflicting:
-        for fact in left:
+        for fact in remaining:
             print_fact(fact, [clash for clash in clashes if clash.new.id == fact.id])
-    if left:
+    if remaining:
         which = [run_id] if run_id else ["--project", shlex.quote(review.brain.project)]
         how = f"--replace {outcome.conflicting[0]}" if outcome.conflicting else "--accept all"
         say(("Decide with ", "dim"), commands("brain", "review", *which, how))

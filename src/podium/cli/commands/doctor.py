@@ -14,7 +14,7 @@ _SIGNS = {"ok": ("âœ“ ok  ", "green"), "warn": ("! warn", "yellow"), "fail": ("â
 
 
 async def doctor(*, store: StoreUrl = None, json: AsJson = False) -> int:
-    """Check that everything that Podium needs works here."""
+    """Check the installation: store, models, sandbox and optional packages."""
     checks = await check_all(store)
     failed = any(check.state == "fail" for check in checks)
     if json:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any
-
-from cyclopts import Parameter
 
 from podium.agents.models import rules, without_effect
 from podium.cli.card import print_table, say_line, say_prose
-from podium.cli.failure import FAILED, tell
-from podium.cli.flags import AsJson
+from podium.cli.failure import FAILED, print_error
+from podium.cli.flags import AsJson, option
 from podium.cli.terminal import out, print_json
 from podium.errors import UsageError
 from podium.models.catalogue import (
@@ -36,22 +33,24 @@ if TYPE_CHECKING:
 FIGURES = ("in $/M", "out $/M", "window")
 SPARE = ("from", "window", "provider", "out $/M", "in $/M")
 """Columns that a narrow terminal leaves out, in this order, so that the model's name stays complete."""
-NO_TABLES = "Prices are not known: pip install 'podium[openai]' (any provider's extra) brings the tables."
+NO_TABLES = (
+    "Prices are unknown. Install the price tables with pip install 'podium[openai]' (any provider's extra)."
+)
 
 
-def print_offers(settings: Settings, choice: Choice, found: list[Offer], ratings: dict[str, Rated]) -> None:
+def print_offers(settings: Settings, choice: Choice, offers: list[Offer], ratings: dict[str, Rated]) -> None:
     """Print the whole page."""
     _print_now(settings, choice, ratings)
-    usable = [offer for offer in found if offer.usable]
+    usable = [offer for offer in offers if offer.usable]
     above = "" if settings.model or settings.profiles else choice.provider
     _print_usable([o for o in usable if o.defaults and o.provider.name != above], ratings)
     rest = [(offer.provider.name, offer.note) for offer in usable if not offer.defaults]
     rest += [("rehearsal", "offline, made-up answers: --model rehearsal")]
-    rest += [("python", "a function of your own: python:FILE.py:function")]
+    rest += [("python", "your own function: python:FILE.py:function")]
     _print_pairs("By name", rest)
     say_line(out())
     _print_limits(settings)
-    _print_pairs("Not usable yet", [(o.provider.name, o.missing) for o in found if not o.usable])
+    _print_pairs("Not usable yet", [(o.provider.name, o.missing) for o in offers if not o.usable])
     if not has_price_tables():
         say_line(out())
         say_prose(out(), (NO_TABLES, "dim"))
@@ -62,8 +61,8 @@ def _print_now(settings: Settings, choice: Choice, ratings: dict[str, Rated]) ->
     console = out()
     profiles = behind(settings, choice)
     if settings.model:
-        say_line(console, ("Every agent is answered by ", "bold"), model_name(settings.model))
-        say_prose(console, (f"because {settings.sources.get('model', 'the settings')} says so", "dim"))
+        say_line(console, ("Model of every agent: ", "bold"), model_name(settings.model))
+        say_prose(console, (f"set by {settings.sources.get('model', 'the settings')}", "dim"))
         say_line(console)
         return
     say_line(console, ("Now", "bold"))
@@ -74,36 +73,36 @@ def _print_now(settings: Settings, choice: Choice, ratings: dict[str, Rated]) ->
             shown = (profile, source) if place == 0 else ("", "next")
             rows.append((shown[0], model_name(name), *_figures(ratings[name]), shown[1]))
     print_table(console, ("profile", "model", *FIGURES, "from"), rows, figures=FIGURES, spare=SPARE, indent=2)
-    told = why(settings, choice)
-    if not told and models_of("balanced", profiles) == []:
-        told = "no provider key is set, so the answers are made up"
-    if told:
-        say_prose(console, (f"  {told[0].upper()}{told[1:]}.", "dim"))
+    reason = why(settings, choice)
+    if not reason and models_of("balanced", profiles) == []:
+        reason = "no provider key is set, so the answers are made up"
+    if reason:
+        say_prose(console, (f"  {reason[0].upper()}{reason[1:]}.", "dim"))
     say_line(console)
 
 
-def _print_usable(found: list[Offer], ratings: dict[str, Rated]) -> None:
-    if not found:
+def _print_usable(offers: list[Offer], ratings: dict[str, Rated]) -> None:
+    if not offers:
         return
     say_line(out(), ("Also usable", "bold"))
     rows = [
         (offer.provider.name if not place else "", profile, name, *_figures(ratings[name]))
-        for offer in found
+        for offer in offers
         for place, (profile, name) in enumerate(offer.defaults.items())
     ]
     print_table(
         out(), ("provider", "profile", "model", *FIGURES), rows, figures=FIGURES, spare=SPARE, indent=2
     )
-    for offer in found:
+    for offer in offers:
         if offer.provider.keyless and not offer.key:  # whether it is reachable is not checked
-            say_prose(out(), (f"  {offer.provider.name}: {offer.note}; not looked for here.", "dim"))
+            say_prose(out(), (f"  {offer.provider.name}: {offer.note}; availability not checked.", "dim"))
     say_line(out())
 
 
 def _print_limits(settings: Settings) -> None:
     """Print the limits on duration and length of one reply, the strongest rule first."""
-    say_line(out(), ("Limits of one reply", "bold"), ("  the first that applies holds", "dim"))
-    names = {"settings": "every agent", "code": "an agent whose code sets none"}
+    say_line(out(), ("Limits of one reply", "bold"), ("  the first matching row applies", "dim"))
+    names = {"settings": "every agent", "code": "agents without a limit in their code"}
     rows = [
         (
             names.get(rule.table) or f"{rule.table} {model_name(rule.name)}",
@@ -123,35 +122,34 @@ def _print_pairs(title: str, pairs: list[tuple[str, str]]) -> None:
         return
     say_line(out(), (title, "bold"))
     width = max(len(name) for name, _ in pairs)
-    for name, told in pairs:
-        say_line(out(), f"  {name:<{width}}  ", (told, "dim"))
+    for name, text in pairs:
+        say_line(out(), f"  {name:<{width}}  ", (text, "dim"))
 
 
-def print_everything(found: dict[str, list[Rated]]) -> None:
+def print_everything(by_provider: dict[str, list[Rated]]) -> None:
     """Print every model of these providers, one line each."""
-    rows = [(one.name, *_figures(one)) for one in _flat(found.values())]
+    rows = [(model.name, *_figures(model)) for models in by_provider.values() for model in models]
     if rows:
         print_table(out(), ("model", *FIGURES), rows, figures=FIGURES, spare=SPARE)
-        say_line(out(), (f"{count(len(rows), 'model')} that the price tables know.", "dim"))
+        say_line(out(), (f"{count(len(rows), 'model')} in the price tables.", "dim"))
     elif not has_price_tables():
         say_prose(out(), NO_TABLES)
     else:
-        say_prose(out(), f"The price tables know no models of {', '.join(found)}; name any that it has.")
+        say_prose(
+            out(),
+            f"The price tables have no models of {', '.join(by_provider)}; any of its model names works.",
+        )
 
 
-def _flat(groups: Iterable[list[Rated]]) -> list[Rated]:
-    return [one for group in groups for one in group]
+def _figures(model: Rated) -> tuple[str, str, str]:
+    into, output = _price(model.price)
+    return into, output, _window(model) if model.price.kind != "free" else ""
 
 
-def _figures(one: Rated) -> tuple[str, str, str]:
-    into, output = _price(one.price)
-    return into, output, _window(one) if one.price.kind != "free" else ""
-
-
-def _window(one: Rated) -> str:
-    if not one.window:
+def _window(model: Rated) -> str:
+    if not model.window:
         return "?"
-    return f"{one.window / 1e6:.3g}M" if one.window >= 1_000_000 else f"{one.window / 1000:.0f}k"
+    return f"{model.window / 1e6:.3g}M" if model.window >= 1_000_000 else f"{model.window / 1000:.0f}k"
 
 
 def _price(price: Price) -> tuple[str, str]:
@@ -165,30 +163,18 @@ TEST = "test"
 
 async def models(
     provider: Annotated[
-        str,
-        Parameter(
-            metavar="PROVIDER|test", show_default=False,
-            help="A provider: all its models. `test`: ask MODEL one small question.",
-        ),
+        str, option("Provider whose models to list, or `test` to call MODEL once.", metavar="PROVIDER|test")
     ] = "",
-    model: Annotated[
-        str, Parameter(metavar="MODEL", show_default=False, help="With `test`: a model or a profile.")
-    ] = "",
+    model: Annotated[str, option("With `test`: model or profile.", metavar="MODEL")] = "",
     /,
     *,
-    all_models: Annotated[
-        bool,
-        Parameter(
-            name="--all", negative="", show_default=False,
-            help="Every model that the price tables know, of every provider.",
-        ),
-    ] = False,
+    all_models: Annotated[bool, option("List all models in the price tables.", name="--all")] = False,
     json: AsJson = False,
-) -> int:  # fmt: skip
-    """Which models can be used now, what they cost, and what the others need.
+) -> int:
+    """List usable models with their prices, and what the others need.
 
-    `podium models PROVIDER` lists all models of a provider. `podium models test MODEL` makes one small call,
-    as any agent would, and shows what came back: it costs what such a call costs.
+    `podium models PROVIDER` lists all models of a provider. `podium models test MODEL` makes one small paid
+    call, like an agent's, and shows the reply.
     """
     if provider == TEST:
         return await _test(model, json)
@@ -196,8 +182,11 @@ async def models(
     settings = Settings.load()
     if provider or all_models:
         names = [provider] if provider else list(DEFAULTS)
-        found = {name: all_of(PROVIDERS[name], settings) for name in names}
-        _tell_all(found, json)
+        by_provider = {name: all_of(PROVIDERS[name], settings) for name in names}
+        if json:
+            print_json({"models": [_rated_data(entry) for group in by_provider.values() for entry in group]})
+        else:
+            print_everything(by_provider)
         return 0
     choice, found_offers = choose(), offers(settings)
     ratings = _ratings(settings, choice, found_offers)
@@ -210,7 +199,7 @@ async def models(
 
 async def _test(model: str, json: bool) -> int:
     if not model:
-        raise UsageError("podium models test needs a model.", hint="For example: podium models test fast.")
+        raise UsageError("podium models test needs MODEL.", hint="For example: `podium models test fast`.")
 
     return await try_model(model, as_json=json)
 
@@ -219,7 +208,7 @@ def _check(what: str, model: str) -> None:
     if what and what not in PROVIDERS:
         if ":" in what or what in PROFILES:
             raise UsageError(
-                f"{what} is a model, not a provider.", hint=f"Ask it something: podium models test {what}"
+                f"{what} is a model, not a provider.", hint=f"Test it with `podium models test {what}`."
             )
         meant = nearest(what, (TEST, *PROVIDERS))
         known = f"Providers: {', '.join(PROVIDERS)}."
@@ -228,29 +217,23 @@ def _check(what: str, model: str) -> None:
         )
     if model:
         raise UsageError(
-            f"podium models {what} takes nothing after it.", hint=f"To test one: podium models test {model}"
+            f"podium models {what} does not take {model!r}.",
+            hint=f"Test a model with `podium models test {model}`.",
         )
 
 
-def _ratings(settings: Settings, choice: Choice, found: list[Offer]) -> dict[str, Rated]:
+def _ratings(settings: Settings, choice: Choice, usable: list[Offer]) -> dict[str, Rated]:
     """Return price and context window of every model on the page."""
     names = {settings.model or DEFAULT: None}
     for profile in behind(settings, choice):
         names |= dict.fromkeys(models_of(profile, behind(settings, choice)))
-    for offer in found:
+    for offer in usable:
         names |= dict.fromkeys(offer.defaults.values() if offer.usable else ())
-    return {one.name: one for one in rated(names, settings)}
-
-
-def _tell_all(found: dict[str, list[Rated]], json: bool) -> None:
-    if json:
-        print_json({"models": [_rated_data(one) for models in found.values() for one in models]})
-    else:
-        print_everything(found)
+    return {model.name: model for model in rated(names, settings)}
 
 
 def _as_data(
-    settings: Settings, choice: Choice, found: list[Offer], ratings: dict[str, Rated]
+    settings: Settings, choice: Choice, offered: list[Offer], ratings: dict[str, Rated]
 ) -> dict[str, Any]:
     profiles = behind(settings, choice)
     return {
@@ -263,7 +246,7 @@ def _as_data(
             }
             for profile in dict.fromkeys((*PROFILES, *profiles))
         },
-        "providers": [_offer_data(offer, ratings) for offer in found],
+        "providers": [_offer_data(offer, ratings) for offer in offered],
         "reply_limits": [
             {
                 "table": rule.table,
@@ -291,14 +274,14 @@ def _offer_data(offer: Offer, ratings: dict[str, Rated]) -> dict[str, Any]:
     }
 
 
-def _rated_data(one: Rated) -> dict[str, Any]:
-    known = one.price.kind == "known"
+def _rated_data(model: Rated) -> dict[str, Any]:
+    known = model.price.kind == "known"
     return {
-        "model": one.name,
-        "price": one.price.kind,
-        "input_usd_per_million": one.price.input_per_million if known else None,
-        "output_usd_per_million": one.price.output_per_million if known else None,
-        "context_window": one.window,
+        "model": model.name,
+        "price": model.price.kind,
+        "input_usd_per_million": model.price.input_per_million if known else None,
+        "output_usd_per_million": model.price.output_per_million if known else None,
+        "context_window": model.window,
     }
 
 
@@ -316,7 +299,7 @@ async def try_model(name: str, *, as_json: bool) -> int:
     elif trial.ok:
         _print(trial)
     else:
-        tell(sentence(model_test.problem_of(trial)), model_test.hint_of(trial))
+        print_error(sentence(model_test.problem_of(trial)), model_test.hint_of(trial))
     return 0 if trial.ok else FAILED
 
 
@@ -332,10 +315,13 @@ def _print(trial: Trial) -> None:
         ("cost", price_word(used)),
         ("attempts", count(len(trial.attempts), "call") if len(trial.attempts) > 1 else ""),
         ("repairs", str(trial.repairs or "")),
-        *(("instead of", f"{model_name(one.from_model)}: {one.error}") for one in trial.fell_back),
+        *(
+            ("instead of", f"{model_name(fallback.from_model)}: {fallback.error}")
+            for fallback in trial.fell_back
+        ),
         ("reply", brief(trial.result.output, 300)),
-        ("note", "a rehearsal: the answer was made up, no model was asked" if last.rehearsal else ""),
+        ("note", "a rehearsal: the answer is made up, no model was called" if last.rehearsal else ""),
     ]
-    for label, told in pairs:
-        if told:
-            say_prose(console, (label.ljust(12), "dim"), told)
+    for label, text in pairs:
+        if text:
+            say_prose(console, (label.ljust(12), "dim"), text)

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from podium.agents.overrides import PromptSet, estimated_tokens, fixed_characters
 from podium.cli.card import print_table, say_line
-from podium.cli.flags import AsJson, prompt_names, prompt_workflows
+from podium.cli.flags import AsJson, option, prompt_names, prompt_workflows
 from podium.cli.terminal import out, print_json, print_raw
 from podium.errors import UsageError
 from podium.report.words import count, safe
@@ -19,34 +19,32 @@ from podium.settings.places import current_folder, named
 from podium.workflows.prompt_sets import SETS, check_folders, prompt_budget, prompt_set
 
 Prompt = Annotated[
-    str, Parameter(metavar="WORKFLOW/TASK", completer=prompt_names, help="A prompt, such as tree/plan.")
+    str, Parameter(metavar="WORKFLOW/TASK", completer=prompt_names, help="Prompt, e.g. tree/plan.")
 ]
 
 
 def list_(
     workflow: Annotated[
         str,
-        Parameter(
-            metavar="WORKFLOW", show_default=False, completer=prompt_workflows,
-            help="Only its prompts; `delivery` are those that workflows share.",
+        option(
+            "Only prompts of this workflow; `delivery` lists the shared ones.",
+            metavar="WORKFLOW",
+            completer=prompt_workflows,
         ),
     ] = "",
     /,
     *,
-    sizes: Annotated[
-        bool, Parameter(negative="", show_default=False, help="Compare the sizes with the budgets.")
-    ] = False,
+    sizes: Annotated[bool, option("Compare sizes with their limits.")] = False,
     json: AsJson = False,
-) -> int:  # fmt: skip
-    """The prompts of the shipped workflows: where each comes from, its hash and its size.
+) -> int:
+    """List the prompts of the shipped workflows with source, hash and size.
 
-    The size is that of the fixed text, all branches counted; tokens are estimated. Prompts of your own are
-    checked on the way.
+    The size counts the fixed text of all branches; tokens are estimated. Also checks your own prompts.
     """
     settings = Settings.load()
     check_folders(settings)
-    found = [prompt_set(name, settings) for name in ([workflow] if workflow else SETS)]
-    rows = [_facts(prompts, task) for prompts in found for task in prompts.tasks]
+    sets = [prompt_set(name, settings) for name in ([workflow] if workflow else SETS)]
+    rows = [_facts(prompts, task) for prompts in sets for task in prompts.tasks]
     if json:
         print_json({"prompts": rows, "folders": list(settings.prompt_folders)})
         return 0
@@ -61,21 +59,16 @@ def show(
     prompt: Prompt,
     /,
     *,
-    shipped: Annotated[
-        bool, Parameter(negative="", show_default=False, help="The shipped one, also where yours is used.")
-    ] = False,
-    diff: Annotated[
-        bool, Parameter(negative="", show_default=False, help="How yours differs from the shipped one.")
-    ] = False,
+    shipped: Annotated[bool, option("Print the shipped prompt, even if yours is active.")] = False,
+    diff: Annotated[bool, option("Print your changes to the shipped prompt.")] = False,
     json: AsJson = False,
 ) -> int:
-    """Print the prompt in force, with the parts that it includes in their places.
+    """Print the active prompt with its included parts.
 
-    It is a template: `{{ name }}` stands for what a run fills in, `{% if … %}` for parts that are not always
-    there.
+    A prompt is a template: a run fills in `{{ name }}`; `{% if … %}` marks optional parts.
     """
     if shipped and diff:
-        raise UsageError("--shipped and --diff exclude each other.", hint="--diff shows both.")
+        raise UsageError("--shipped and --diff cannot be combined.", hint="--diff shows both.")
     prompts, task = _find(prompt)
     if shipped:
         text, digest = prompts.shipped_text(task), prompts.shipped[task].hash
@@ -99,16 +92,14 @@ def copy(
     *,
     to: Annotated[
         Path | None,
-        Parameter(metavar="DIR", help="The folder of your prompts; by default that of the settings."),
+        Parameter(metavar="DIR", help="Folder of your prompts; default: the one in the settings."),
     ] = None,
-    force: Annotated[
-        bool, Parameter(negative="", show_default=False, help="Overwrite files that exist.")
-    ] = False,
+    force: Annotated[bool, option("Overwrite existing files.")] = False,
     json: AsJson = False,
 ) -> int:
-    """Copy a shipped prompt, and the parts that it includes, to where yours are read from.
+    """Copy a shipped prompt and its included parts to your prompt folder.
 
-    Change the copy, and the next run uses it. A changed part counts for every prompt that includes it.
+    Edit the copy; the next run uses it. A changed part affects every prompt that includes it.
     """
     settings = Settings.load()
     prompts, task = _find(prompt)
@@ -116,19 +107,19 @@ def copy(
     names = prompts.shipped_files(task)
     target = folder / prompts.name
     if (target / names[0]).exists() and not force:
-        raise UsageError(f"{target / names[0]} exists already.", hint="--force overwrites it.")
-    kept = [name for name in names if (target / name).exists() and not force]
-    written = [target / name for name in names if name not in kept]
+        raise UsageError(f"{target / names[0]} already exists.", hint="Overwrite it with --force.")
+    existing = [name for name in names if (target / name).exists() and not force]
+    written = [target / name for name in names if name not in existing]
     _write(prompts, written)
     used = str(folder) in settings.prompt_folders
     if json:
-        kept_files = [str(target / name) for name in kept]
+        kept_files = [str(target / name) for name in existing]
         print_json({"written": [str(file) for file in written], "kept": kept_files, "used": used})
         return 0
     for file in written:
         say_line(out(), ("✓ ", "green"), _shown(file))
-    for name in kept:
-        say_line(out(), (f"  {_shown(target / name)} is there already, and stays", "dim"))
+    for name in existing:
+        say_line(out(), (f"  {_shown(target / name)} exists and was kept", "dim"))
     if not used:
         say_line(out(), ("To use it  ", "dim"), f'prompts = "{folder}" in podium.toml')
     return 0
@@ -139,9 +130,9 @@ def _find(prompt: str) -> tuple[PromptSet, str]:
     if not slash:
         raise UsageError(f"{prompt} is not of the form WORKFLOW/TASK.", hint="See `podium prompts list`.")
     settings = Settings.load()
-    found = prompt_set(name, settings)
-    found.check_task(task)
-    return found, task
+    prompts = prompt_set(name, settings)
+    prompts.check_task(task)
+    return prompts, task
 
 
 def _facts(prompts: PromptSet, task: str) -> dict[str, Any]:

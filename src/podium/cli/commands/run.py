@@ -17,28 +17,28 @@ from cyclopts import App, Group, Parameter
 from podium.api import enqueue, start
 from podium.api.context import reply_config
 from podium.api.control import MARKS
-from podium.cli.drive import Foreground, fleet_of, print_estimate, read_request, tell_queued
+from podium.cli.drive import Foreground, fleet_of, print_estimate, read_request, report_queued
 from podium.cli.flags import (
     BudgetFlags,
     EngineName,
     ModelFlags,
     OutputFlags,
     StoreUrl,
+    number,
+    option,
     python_files,
     whole_number,
 )
-from podium.cli.opening import opened
+from podium.cli.store import opened
+from podium.dimensions import SETTABLE
 from podium.engine.workflow import Option, Workflow
 from podium.errors import WorkflowLoadError
 from podium.workflows import find_workflow
 
 HELP_FLAGS = ("--help", "-h")
-COMMON = frozenset(
-    {"model", "store", "max_usd", "max_tokens", "max_calls", "time_limit", "concurrency", "cache",
-     "reply_timeout", "reply_tokens"}
-)  # fmt: skip
+COMMON = frozenset({"model", "store", *SETTABLE, "concurrency", "cache", "reply_timeout", "reply_tokens"})
 """Flags of every run. A workflow with an option of the same name gets the flag's value as well."""
-ESTIMATE = Option("estimate", bool, False, help="Only tell what it would take; nothing is run.")
+ESTIMATE = Option("estimate", bool, False, help="Estimate cost and time without running.")
 """Flag of workflows that support estimates."""
 
 
@@ -47,22 +47,13 @@ ESTIMATE = Option("estimate", bool, False, help="Only tell what it would take; n
 class RunFlags:
     """Flags of `podium run` besides models, budget and output."""
 
-    approve: Annotated[
-        str,
-        Parameter(
-            show_default=False, metavar="GATES", help="Gates at which a person is asked, e.g. plan,result."
-        ),
-    ] = ""
-    concurrency: Annotated[
-        int | None, Parameter(metavar="N", converter=whole_number, help="Most model calls at once.")
-    ] = None
+    approve: Annotated[str, option("Gates that need your approval, e.g. plan,result.", metavar="GATES")] = ""
+    concurrency: Annotated[int | None, number("Maximum concurrent model calls.")] = None
     cache: Annotated[
         bool | None, Parameter(show_default=False, help="Serve identical model calls from a cache.")
     ] = None
     store: StoreUrl = None
-    detach: Annotated[
-        bool, Parameter(negative="", show_default=False, help="Leave it to the workers of a fleet, and end.")
-    ] = False
+    detach: Annotated[bool, option("Queue the run for workers and exit.")] = False
     engine: EngineName = None
 
 
@@ -76,10 +67,10 @@ MODEL_DEFAULT, BUDGET_DEFAULT, OUTPUT_DEFAULT, RUN_DEFAULT = (
 WorkflowName = Annotated[
     str,
     Parameter(
-        help="A workflow's name, FILE.py:name, or FILE.py if it holds just one.", completer=python_files
+        help="Workflow name, FILE.py:name, or FILE.py if it contains only one.", completer=python_files
     ),
 ]
-Request = Annotated[str, Parameter(help="What it should do; `-` reads stdin, `@FILE` a file.")]
+Request = Annotated[str, Parameter(help="Task of the run; `-` reads stdin, `@FILE` a file.")]
 
 
 async def run(
@@ -94,13 +85,13 @@ async def run(
 ) -> int:
     """Start a workflow and follow it.
 
-    Ready-made workflows: build, council, research, studio, tree. Each has options of its own:
-    `podium run tree --help` lists them, `podium run FILE.py:name --help` those of yours.
+    Shipped workflows: build, council, research, studio, tree. List the options of a workflow with
+    `podium run tree --help` or `podium run FILE.py:name --help`.
 
-    Ctrl-C pauses the run so that it can be resumed.
+    Ctrl-C pauses the run; continue it with `podium resume`.
 
-    Exit codes: 0 completed, 1 failed, 2 wrong usage, 3 partial, 4 stopped by its budget, its time or a full
-    disk, 5 waits for a person, 130 paused or cancelled.
+    Exit codes: 0 completed, 1 failed, 2 wrong usage, 3 partial, 4 stopped by budget, time limit or full
+    disk, 5 waiting for an answer, 130 paused or cancelled.
     """
     return await _run(find_workflow(workflow), request, models, budget, flags, output, {})
 
@@ -149,24 +140,30 @@ async def _run(
     options: dict[str, Any],
 ) -> int:
     text = read_request(request) if request or workflow.needs_request else ""
-    given: dict[str, Any] = {**vars(budget), **vars(flags), "model": models.model}
+    values: dict[str, Any] = {**vars(budget), **vars(flags), "model": models.model}
     limits = reply_config(models.reply_timeout, models.reply_tokens)
-    approve = [gate.strip() for gate in str(given.pop("approve")).split(",") if gate.strip()]
+    approve = [gate.strip() for gate in str(values.pop("approve")).split(",") if gate.strip()]
     shared = {option.name for option in workflow.options} & COMMON
-    told = {**given, **limits}
-    options |= {name: told[name] for name in shared if told.get(name) is not None}
+    known = {**values, **limits}
+    options |= {name: known[name] for name in shared if known.get(name) is not None}
     if options.pop(ESTIMATE.name, False):
         return print_estimate(workflow.estimate(text, options), as_json=output.json)
-    detach = given.pop("detach")
-    async with opened(**given, create=True) as (settings, store):
+    detach = values.pop("detach")
+    async with opened(**values, create=True) as (settings, store):
         if detach:
             async with fleet_of(settings, store) as fleet:
                 row = await enqueue(
-                    workflow, text, model_for=models.per_role(), store=store, approve=approve,
-                    options=options, settings=settings, marks={**MARKS, **limits},
-                )  # fmt: skip
+                    workflow,
+                    text,
+                    model_for=models.per_role(),
+                    store=store,
+                    approve=approve,
+                    options=options,
+                    settings=settings,
+                    marks={**MARKS, **limits},
+                )
                 await fleet.accept(row)
-            return tell_queued(row, settings, output)
+            return report_queued(row, settings, output)
         handle = await start(
             workflow,
             text,
@@ -208,8 +205,8 @@ def _flag_of(option: Option, workflow: str) -> inspect.Parameter:
     kind = get_args(option.type)[0] if get_origin(option.type) is Annotated else option.type
     kind = str if kind is Any else kind
     converter = whole_number if _is_whole(kind) else None
-    told = None if option.default not in (None, False, "", (), [], {}) else False
-    parameter = Parameter(group=group, negative_iterable="", converter=converter, show_default=told)
+    show_default = None if option.default not in (None, False, "", (), [], {}) else False
+    parameter = Parameter(group=group, negative_iterable="", converter=converter, show_default=show_default)
     annotation = Annotated[kind, parameter]
     return inspect.Parameter(
         option.name,

@@ -5,16 +5,15 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
-from cyclopts import Parameter
 from cyclopts.validators import Number
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
 from podium.cli.card import say_line
-from podium.cli.flags import AsJson, StoreUrl, whole_number
+from podium.cli.flags import AsJson, StoreUrl, number, option
 from podium.cli.layout import badge, one_row
-from podium.cli.opening import Commands, opened
+from podium.cli.store import Commands, opened
 from podium.cli.terminal import out, print_json, say
 from podium.engine.log import RunRow
 from podium.report.words import ago, duration, money, one_line
@@ -29,26 +28,22 @@ Status = Literal["queued", "running", "waiting", "paused", "completed", "partial
 
 async def runs(
     *,
-    status: Annotated[
-        tuple[Status, ...], Parameter(negative="", show_default=False, help="Only these; may be repeated.")
-    ] = (),
-    workflow: Annotated[str, Parameter(show_default=False, help="Only runs of this workflow.")] = "",
-    limit: Annotated[
-        int, Parameter(converter=whole_number, validator=Number(gte=1), help="How many to show.")
-    ] = 20,
+    status: Annotated[tuple[Status, ...], option("Only runs with this status; repeatable.")] = (),
+    workflow: Annotated[str, option("Only runs of this workflow.")] = "",
+    limit: Annotated[int, number("Maximum number of runs.", validator=Number(gte=1))] = 20,
     store: StoreUrl = None,
     json: AsJson = False,
 ) -> int:
     """List runs, newest first."""
     async with opened(store) as (settings, opened_store):
-        found = await opened_store.list_runs(status=status, workflow=workflow, limit=limit)
+        rows = await opened_store.list_runs(status=status, workflow=workflow, limit=limit)
     if json:
-        print_json({"runs": [summary_of(run) for run in found]})
-    elif not found:
-        say("No runs here yet." if not (status or workflow) else "No run fits.")
+        print_json({"runs": [summary_of(run) for run in rows]})
+    elif not rows:
+        say("No runs here yet." if not (status or workflow) else "No run matches.")
         say(("Start one with ", "dim"), Commands(settings)("run", "WORKFLOW", "REQUEST"))
     else:
-        _print_table(found)
+        _print_table(rows)
     return 0
 
 
@@ -77,16 +72,16 @@ def _iso(micros: int) -> str:
     return when.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
-def _print_table(found: list[RunRow]) -> None:
+def _print_table(runs: list[RunRow]) -> None:
     """Print one line per run. On a terminal the request gets the remaining width, and a narrow one has fewer
     columns."""
     console = out()
     titles = [title for title in TITLES if console.width >= NARROW or title not in ("workflow", "took")]
-    rows = [_cells(run, console) for run in found]
+    rows = [_cells(run, console) for run in runs]
     widths = {title: max(len(title), *(cell_len(row[title].plain) for row in rows)) for title in titles}
     room = console.width - sum(widths.values()) - 2 * len(titles)
     heads = {title: Text(title, style="dim") for title in titles}
-    requests = [one_row(run.request, room) if console.is_terminal else one_line(run.request) for run in found]
+    requests = [one_row(run.request, room) if console.is_terminal else one_line(run.request) for run in runs]
     for row, last in zip((heads, *rows), (Text("request", style="dim"), *requests), strict=True):
         say_line(
             console, *(part for title in titles for part in (_padded(row[title], title, widths), "  ")), last

@@ -10,66 +10,67 @@ from cyclopts.completion.detect import ShellDetectionError, detect_shell
 
 from podium.cli.app import build_app
 from podium.cli.card import say_line
-from podium.cli.flags import AsJson
+from podium.cli.flags import AsJson, option
 from podium.cli.terminal import out, print_json, print_raw, say
+from podium.dimensions import SETTABLE
 from podium.errors import UsageError
 from podium.settings.places import named
 
 SETTINGS = """\
-# Settings of this project. Stronger ones: flags, then PODIUM_* variables (PODIUM_MODEL, PODIUM_MAX_USD, ...).
+# Settings of this project. Flags and PODIUM_* variables (PODIUM_MODEL, PODIUM_MAX_USD, ...) override them.
 
-# The model for every agent. "rehearsal" is offline and free: it shows the choreography with made-up answers.
-# Your own: "python:FILE.py:function". Without this line, each agent gets the model of its profile.
+# Model of every agent. "rehearsal" is offline and free; its answers are made up.
+# Your own function: "python:FILE.py:function". Without this line, each agent gets the model of its profile.
 model = "rehearsal"
 
-# Where runs are kept; relative to this file. Without it: your data folder, shared by all projects.
+# Store of the runs, relative to this file. Default: your data folder, shared by all projects.
 # store = "podium.sqlite"
 
-# Ceilings of every run; flags raise or lower them for one.
-# max_usd = 1.00
-# max_calls = 100
-# max_tokens = 200_000
-# time_limit = "30m"
+# Time that a write waits for other processes that write to the same SQLite store.
+# lock_timeout = "60s"
 
-# How many model calls of one run may be under way at once.
+# Limits of every run; flags override them for one run.
+{ceilings}
+
+# Maximum concurrent model calls of one run.
 # concurrency = 8
 
-# How long calls in flight get to be recorded when a run is paused, or the server stops.
+# Time for calls in flight to finish when a run is paused or the server stops.
 # pause_grace = "10s"
 
-# Prompts of your own in place of shipped ones, see `podium prompts`; relative to this file.
+# Folder of your own prompts, which replace shipped ones; relative to this file. See `podium prompts`.
 # prompts = ".podium/prompts"
 
-# Serve identical calls from a cache across runs.
+# Serve identical model calls from a cache, across runs.
 # cache = false
 # cache_size = "500MB"
 
-# Which models stand behind the profiles that agents ask for. Without `model` above, what is not named here
-# comes from the first provider whose key is set; `podium models` shows it.
+# Models of the profiles that agents use, unless `model` is set above. Profiles that are not listed here use
+# the first provider whose key is set; see `podium models`.
 # [profiles]
 # fast = "rehearsal"
 # balanced = "rehearsal"
-# powerful = ["anthropic:MODEL", "openai:MODEL"]  # the second takes over when the first gives up
+# powerful = ["anthropic:MODEL", "openai:MODEL"]  # the second is the fallback of the first
 
-# What a model costs, where the public tables do not know it, in US dollars per million tokens.
+# Price of a model that is not in the public tables, in US dollars per million tokens.
 # [prices."openai-compatible:MODEL@http://127.0.0.1:8000/v1"]
 # input = 0.20
 # output = 0.60
 
-# How fast a provider may be asked.
+# Rate limits of a provider.
 # [providers.anthropic]
 # requests_per_minute = 50
 # tokens_per_minute = 40_000
-# prompt_cache = false  # do not ask it to remember long instructions
+# prompt_cache = false  # send no prompt-cache hints
 
-# MCP servers whose tools agents may use; ${VARIABLE} is filled in when the server is used.
+# MCP servers whose tools agents may use; ${VARIABLE} is read from the environment.
 # [mcp.files]
 # command = "npx"
 # args = ["-y", "@modelcontextprotocol/server-filesystem", "."]
-"""
+""".replace("{ceilings}", "\n".join(f"# {setting} = {limit.example}" for setting, limit in SETTABLE.items()))
 
 WORKFLOW = '''\
-"""A small team: three helpers work side by side, then an editor makes one text of what they wrote.
+"""A small team: three helpers work in parallel, then an editor merges their notes into one text.
 
     podium run hello.py "Plan a small garden"
     podium run hello.py "Plan a small garden" --voices 2 --review
@@ -91,15 +92,15 @@ async def hello(
     """Several helpers look at a request from different sides; an editor merges their notes.
 
     Args:
-        voices: How many helpers work, 1 to 5.
-        review: Ask a person before the result counts.
+        voices: Number of helpers, 1 to 5.
+        review: Ask a person to approve the result.
     """
 
     async def think(side: str) -> str:
         return await run.ask(helper, "think", prompt="{{ request }}: {{ side }}?", request=request, side=side)
 
-    found = await run.gather({side: think(side) for side in SIDES[:voices]})
-    notes = [note.unwrap() for note in found.values()]
+    outcomes = await run.gather({side: think(side) for side in SIDES[:voices]})
+    notes = [outcome.unwrap() for outcome in outcomes.values()]
     text = await run.ask(editor, "merge", prompt=MERGE, notes=notes)
     if review:
         answer = await run.wait_for("Is this good enough?", choices=["approve", "reject"], details=text)
@@ -112,26 +113,26 @@ FILES = {"podium.toml": SETTINGS, "hello.py": WORKFLOW}
 
 
 def init(
-    folder: Annotated[Path, Parameter(help="Where to put them.", show_default=False)] = Path(),
+    folder: Annotated[Path, Parameter(help="Folder for the files.", show_default=False)] = Path(),
     /,
     *,
-    force: Annotated[
-        bool, Parameter(negative="", show_default=False, help="Overwrite files that exist.")
-    ] = False,
+    force: Annotated[bool, option("Overwrite existing files.")] = False,
     json: AsJson = False,
 ) -> int:
-    """Write podium.toml and an example workflow into this folder."""
+    """Create podium.toml and an example workflow in a folder."""
     folder = named(folder)
     existing = [name for name in FILES if (folder / name).exists()]
     if existing and not force:
         verb = "exists" if len(existing) == 1 else "exist"
-        raise UsageError(f"{' and '.join(existing)} already {verb} here.", hint="--force overwrites.")
+        raise UsageError(f"{' and '.join(existing)} already {verb} here.", hint="Overwrite with --force.")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in FILES.items():
             (folder / name).write_text(text, "utf-8")
     except OSError as error:
-        raise UsageError(f"{folder} cannot be written: {error.strerror}.") from error
+        raise UsageError(
+            f"{folder} cannot be written: {error.strerror}.", hint="Name another folder."
+        ) from error
     written = [str(folder / name) for name in FILES]
     if json:
         print_json({"written": written})
@@ -146,22 +147,20 @@ Shell = Literal["bash", "zsh", "fish"]
 
 
 def completion(
-    shell: Annotated[Shell | None, Parameter(help="Which shell; by default the one you are in.")] = None,
+    shell: Annotated[Shell | None, Parameter(help="Shell; default: the current one.")] = None,
     /,
     *,
-    install: Annotated[
-        bool, Parameter(negative="", show_default=False, help="Write it where the shell finds it.")
-    ] = False,
+    install: Annotated[bool, option("Install the script for your shell.")] = False,
 ) -> int:
-    """Shell completion for bash, zsh or fish.
+    """Print or install shell completion for bash, zsh or fish.
 
-    Prints the script; --install puts it into place. Commands, flags and run ids are completed.
+    Completes commands, flags and run ids.
     """
     chosen = shell or _detected()
     app = build_app()
     if install:
         path = app.install_completion(shell=chosen)
-        say(f"Written to {path}; open a new {chosen} to use it.")
+        say(f"Written to {path}. Open a new {chosen} to use it.")
     else:
         print_raw(app.generate_completion(shell=chosen).encode())
     return 0
@@ -169,9 +168,9 @@ def completion(
 
 def _detected() -> Shell:
     try:
-        found = detect_shell()
+        shell = detect_shell()
     except ShellDetectionError as error:
-        raise UsageError("The shell cannot be told from here.", hint="Name it: bash, zsh or fish.") from error
-    if found == "powershell":
+        raise UsageError("The current shell is unknown.", hint="Name it: bash, zsh or fish.") from error
+    if shell == "powershell":
         raise UsageError("PowerShell is not supported.", hint="Name one: bash, zsh or fish.")
-    return found
+    return shell

@@ -22,7 +22,7 @@ from podium.cluster.port import Load, Schedule, Ticket, WorkerConfig
 from podium.cluster.procrastinate.jobs import DRIVE, Jobs, Schedules, queue_of
 from podium.cluster.procrastinate.worker import WorkerSession
 from podium.errors import StoreError
-from podium.stores.address import shown, take_lease
+from podium.stores import shown, take_lease
 from podium.stores.postgres.connection import Db, check_address, connect, explain, is_lost, options
 
 LOG = logging.getLogger("podium.cluster")
@@ -30,7 +30,7 @@ Answer = TypeVar("Answer")
 
 _AGAIN_S = 0.1
 _LONGEST_S = 1.0
-_SAY_AFTER_S = 2.0
+_LOG_AFTER_S = 2.0
 """Seconds after which an unreachable database is logged. A restart is not."""
 
 
@@ -48,22 +48,22 @@ class PatientConnector(PsycopgConnector):
         """Monotonic time since which the database does not answer. None: it does."""
 
     async def execute_query_async(self, query: LiteralString, **arguments: Any) -> None:
-        asked = super().execute_query_async
-        await self._asked(lambda: asked(query, **arguments))
+        execute = super().execute_query_async
+        await self._retrying(lambda: execute(query, **arguments))
 
     async def execute_query_one_async(self, query: LiteralString, **arguments: Any) -> dict[str, Any]:
-        asked = super().execute_query_one_async
-        return await self._asked(lambda: asked(query, **arguments))
+        execute = super().execute_query_one_async
+        return await self._retrying(lambda: execute(query, **arguments))
 
     async def execute_query_all_async(self, query: LiteralString, **arguments: Any) -> list[dict[str, Any]]:
-        asked = super().execute_query_all_async
-        return await self._asked(lambda: asked(query, **arguments))
+        execute = super().execute_query_all_async
+        return await self._retrying(lambda: execute(query, **arguments))
 
     async def listen_notify(self, on_notification: Notify, channels: Iterable[str]) -> None:
         listen, names = super().listen_notify, list(channels)
-        await self._asked(lambda: listen(on_notification, names))
+        await self._retrying(lambda: listen(on_notification, names))
 
-    async def _asked(self, ask: Callable[[], Awaitable[Answer]]) -> Answer:
+    async def _retrying(self, ask: Callable[[], Awaitable[Answer]]) -> Answer:
         wait, since = _AGAIN_S, time.monotonic()
         while True:
             try:
@@ -85,39 +85,39 @@ class PatientConnector(PsycopgConnector):
         now = time.monotonic()
         if self.away_since is None:
             self.away_since = now
-        elif now - self.away_since > _SAY_AFTER_S and not self._said:
-            self._said = True
+        elif now - self.away_since > _LOG_AFTER_S and not self._logged:
+            self._logged = True
             LOG.warning("The database is away, waiting for it: %s", _first_line(error))
 
     def _answered(self) -> None:
-        if self._said:
+        if self._logged:
             LOG.info("The database is back.")
-        self.away_since, self._said = None, False
+        self.away_since, self._logged = None, False
 
-    _said = False
+    _logged = False
 
 
 def _first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
-class Gate:
+class SubmitBatches:
     """Submits jobs in batches, one batch at a time."""
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
         self._waiting: list[tuple[list[Job], asyncio.Future[None]]] = []
-        self._passing: asyncio.Task[None] | None = None
+        self._submitting: asyncio.Task[None] | None = None
 
-    async def pass_through(self, jobs: list[Job]) -> None:
+    async def submit(self, jobs: list[Job]) -> None:
         """Submit jobs. Durable when this returns."""
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append((jobs, done))
-        if self._passing is None or self._passing.done():
-            self._passing = asyncio.create_task(self._pass_all(), name="podium-gate")
+        if self._submitting is None or self._submitting.done():
+            self._submitting = asyncio.create_task(self._submit_all(), name="podium-submit")
         await done
 
-    async def _pass_all(self) -> None:
+    async def _submit_all(self) -> None:
         while self._waiting:
             batch, self._waiting = self._waiting, []
             try:
@@ -162,12 +162,12 @@ async def ensure_schema(url: str) -> None:
                 return
             async with db.transaction():
                 await db.execute("SELECT pg_advisory_xact_lock(%s)", (MIGRATING,))
-                await _bring(db, await _version(db), scripts, shown(url))
+                await _migrate(db, await _version(db), scripts, shown(url))
     except psycopg.Error as error:
         raise explain(error, shown(url)) from error
 
 
-async def _bring(db: Db, version: str, scripts: list[Path], where: str) -> None:
+async def _migrate(db: Db, version: str, scripts: list[Path], where: str) -> None:
     newest = scripts[-1].name
     if version > newest:
         raise StoreError(
@@ -211,18 +211,24 @@ class ProcrastinateEngine:
         self._jobs = Jobs(app.connector)
         app.job_manager = self._jobs
         self._schedules = Schedules(app)
-        self._gate = Gate(self._jobs)
+        self._batches = SubmitBatches(self._jobs)
 
     @classmethod
     async def open(cls, url: str, *, patience_s: float = PATIENCE_S) -> ProcrastinateEngine:
         """Open the engine of the store at `url`. Creates its tables if there are none."""
         address, lease_s = take_lease(url)
         await ensure_schema(address)
-        kept = {name: value for name, value in options().items() if name != "autocommit"}
+        connection_options = {name: value for name, value in options().items() if name != "autocommit"}
         pool: AsyncConnectionPool[Db] = AsyncConnectionPool(
-            address, min_size=1, max_size=CONNECTIONS, open=False, timeout=_TURN_S,
-            reconnect_timeout=_TURN_S / 2, configure=_configure, kwargs=kept,
-        )  # fmt: skip
+            address,
+            min_size=1,
+            max_size=CONNECTIONS,
+            open=False,
+            timeout=_TURN_S,
+            reconnect_timeout=_TURN_S / 2,
+            configure=_configure,
+            kwargs=connection_options,
+        )
         await pool.open()
         app = App(connector=PatientConnector(where=shown(address), patience_s=patience_s))
         await app.connector.open_async(pool)
@@ -235,7 +241,7 @@ class ProcrastinateEngine:
 
     async def submit(self, tickets: Sequence[Ticket], *, at: float | None = None) -> None:
         if tickets:
-            await self._gate.pass_through([_job(ticket, at) for ticket in tickets])
+            await self._batches.submit([_job(ticket, at) for ticket in tickets])
 
     async def forget(self, run_id: str) -> None:
         await self._jobs.forget(run_id)
@@ -245,12 +251,12 @@ class ProcrastinateEngine:
 
     async def load(self, workflows: Sequence[str] = ()) -> Load:
         queues = [queue_of(workflow) for workflow in workflows] or None
-        found = await self._jobs.counts(DRIVE, queues)
-        return Load(found["waiting"], found["driven"])
+        counts = await self._jobs.counts(DRIVE, queues)
+        return Load(counts["waiting"], counts["driven"])
 
-    async def work(self, crew: WorkerConfig) -> None:
-        queues = [queue_of(workflow) for workflow in crew.workflows] or None
-        await WorkerSession(self._app, self._jobs, self._schedules, crew, self._lease_s, queues).work()
+    async def work(self, config: WorkerConfig) -> None:
+        queues = [queue_of(workflow) for workflow in config.workflows] or None
+        await WorkerSession(self._app, self._jobs, self._schedules, config, self._lease_s, queues).work()
 
     # ── schedules ──
 
@@ -266,10 +272,13 @@ class ProcrastinateEngine:
 
 def _job(ticket: Ticket, at: float | None) -> Job:
     return Job(
-        queue=queue_of(ticket.workflow), lock=ticket.run_id, queueing_lock=ticket.run_id, task_name=DRIVE,
+        queue=queue_of(ticket.workflow),
+        lock=ticket.run_id,
+        queueing_lock=ticket.run_id,
+        task_name=DRIVE,
         task_kwargs={"run_id": ticket.run_id},
         scheduled_at=None if at is None else datetime.fromtimestamp(at, UTC),
-    )  # fmt: skip
+    )
 
 
 async def _configure(db: Db) -> None:

@@ -43,17 +43,17 @@ _MINE = (
 )
 _FINISH = _MINE + (
     "SELECT procrastinate_finish_job_v1(id, %(status)s::procrastinate_job_status, %(delete_job)s), "
-    "(SELECT count(pg_notify('procrastinate_any_queue_v1', told)) + "
-    "count(pg_notify('procrastinate_queue_v1#' || queue_name, told)) FROM (SELECT queue_name, "
-    "json_build_object('type', 'job_inserted', 'job_id', id)::text AS told FROM procrastinate_jobs AS next "
+    "(SELECT count(pg_notify('procrastinate_any_queue_v1', notice)) + "
+    "count(pg_notify('procrastinate_queue_v1#' || queue_name, notice)) FROM (SELECT queue_name, "
+    "json_build_object('type', 'job_inserted', 'job_id', id)::text AS notice FROM procrastinate_jobs AS next "
     "WHERE next.lock = mine.lock AND next.status = 'todo' LIMIT 1) AS t) FROM mine"
 )
 _RETRY = _MINE + (
     "SELECT procrastinate_retry_job_v2(id, %(retry_at)s::timestamptz, %(priority)s::integer, "
     "%(queue)s::varchar, %(lock)s::varchar), "
-    "pg_notify('procrastinate_any_queue_v1', told), "
-    "pg_notify('procrastinate_queue_v1#' || queue_name, told) "
-    "FROM mine, LATERAL (SELECT json_build_object('type', 'job_inserted', 'job_id', id)::text AS told) AS t"
+    "pg_notify('procrastinate_any_queue_v1', notice), "
+    "pg_notify('procrastinate_queue_v1#' || queue_name, notice) "
+    "FROM mine, LATERAL (SELECT json_build_object('type', 'job_inserted', 'job_id', id)::text AS notice) AS t"
 )
 """`_RETRY` notifies idle workers, because a job that is given back is like a new one. `_FINISH` notifies them
 of a job of the same run that had to wait for this one."""
@@ -121,21 +121,32 @@ class Jobs(JobManager):
     ) -> None:
         try:
             await self.connector.execute_query_async(
-                query=_RETRY, job_id=job.id, worker_id=job.worker_id, retry_at=retry_at, priority=priority,
-                queue=queue, lock=lock,
-            )  # fmt: skip
+                query=_RETRY,
+                job_id=job.id,
+                worker_id=job.worker_id,
+                retry_at=retry_at,
+                priority=priority,
+                queue=queue,
+                lock=lock,
+            )
         except UniqueViolation:  # the run has been submitted meanwhile: that job replaces this one
             await self.finish_job(job, Status.ABORTED, delete_job=True)
             if job.queueing_lock:
                 await self.hasten(job.queueing_lock, retry_at)
 
     async def defer_periodic_job(self, job: Job, periodic_id: str, defer_timestamp: int) -> int | None:
-        found = await self.connector.execute_query_one_async(
-            query=_DEFER_PERIODIC, task_name=job.task_name, defer_timestamp=defer_timestamp,
-            periodic_id=periodic_id, queue=job.queue, priority=job.priority, lock=job.lock,
-            queueing_lock=job.queueing_lock, args=job.task_kwargs,
-        )  # fmt: skip
-        return found["id"]
+        row = await self.connector.execute_query_one_async(
+            query=_DEFER_PERIODIC,
+            task_name=job.task_name,
+            defer_timestamp=defer_timestamp,
+            periodic_id=periodic_id,
+            queue=job.queue,
+            priority=job.priority,
+            lock=job.lock,
+            queueing_lock=job.queueing_lock,
+            args=job.task_kwargs,
+        )
+        return row["id"]
 
     async def submit(self, jobs: list[Job]) -> None:
         """Queue jobs in one transaction. If a job for the same run is queued already, that one is kept, and
@@ -237,12 +248,16 @@ class Schedules:
         if schedule.cron not in self._known:
             self._known[schedule.cron] = comes(schedule.cron)
             if not self._known[schedule.cron]:
-                LOG.warning("The schedule %s starts nothing: %s never comes.", schedule.name, schedule.cron)
+                LOG.warning("The schedule %s starts nothing: %s never fires.", schedule.name, schedule.cron)
         return self._known[schedule.cron]
 
     def _declare(self, schedules: list[Schedule]) -> None:
         registry = self._registry
-        wanted = {(FIRE, f"{one.name}@{one.created_at}"): one for one in schedules if self._comes(one)}
+        wanted = {
+            (FIRE, f"{schedule.name}@{schedule.created_at}"): schedule
+            for schedule in schedules
+            if self._comes(schedule)
+        }
         for gone in set(registry.periodic_tasks) - set(wanted):
             del registry.periodic_tasks[gone]
         for key, schedule in wanted.items():
@@ -252,6 +267,8 @@ class Schedules:
                     "queue": queue_of(schedule.workflow),
                 }
                 registry.register_task(
-                    task=self._app.tasks[FIRE], cron=schedule.cron, periodic_id=key[1],
+                    task=self._app.tasks[FIRE],
+                    cron=schedule.cron,
+                    periodic_id=key[1],
                     configure_kwargs=options,
-                )  # fmt: skip
+                )

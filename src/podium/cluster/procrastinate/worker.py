@@ -53,23 +53,23 @@ class WorkerSession:
         app: App,
         jobs: Jobs,
         schedules: Schedules,
-        crew: WorkerConfig,
+        config: WorkerConfig,
         lease_s: float,
         queues: list[str] | None,
     ) -> None:
         self._jobs = jobs
         self._schedules = schedules
-        self._crew = crew
+        self._config = config
         self._lease_s = lease_s
         self._doing: set[int] = set()
-        self._unheard: set[int] = set()
+        self._unknown: set[int] = set()
         """Jobs that the database assigned to this worker, but that it did not know of in
         the previous round."""
         self._worker = Worker(
             app,
             queues=queues,
             name="podium",
-            concurrency=crew.concurrency,
+            concurrency=config.concurrency,
             fetch_job_polling_interval=POLL_S,
             abort_job_polling_interval=3600.0,  # a run is stopped through its inbox
             delete_jobs="always",
@@ -91,14 +91,14 @@ class WorkerSession:
             await asyncio.gather(rounds, stopping, return_exceptions=True)
 
     async def _stop_in_time(self) -> None:
-        await self._crew.stop.wait()
+        await self._config.stop.wait()
         self._worker.stop()
 
     async def _drive(self, context: JobContext, run_id: str) -> None:
         job_id = context.job.id or 0
         self._doing.add(job_id)
         try:
-            again = await self._crew.drive(run_id)
+            again = await self._config.drive(run_id)
         finally:
             self._doing.discard(job_id)
         if again is not None:
@@ -108,9 +108,9 @@ class WorkerSession:
         job_id = context.job.id or 0
         self._doing.add(job_id)
         try:
-            found = await self._schedules.find(schedule)
-            if found is not None:
-                await self._crew.fire(found, timestamp)
+            current = await self._schedules.find(schedule)
+            if current is not None:
+                await self._config.fire(current, timestamp)
         except StoreError as error:
             LOG.warning("The schedule %s has to wait: %s", schedule, error)
             raise _AgainError(time.time() + _STORE_S) from error
@@ -121,35 +121,35 @@ class WorkerSession:
 
     async def _make_rounds(self) -> None:
         worker_id = await self._jobs.registered
-        self._crew.ready()
+        self._config.ready()
         while True:
             await asyncio.sleep(ROUND_S)
             try:
                 await self._jobs.update_heartbeat(worker_id)  # Procrastinate sends none while it drains
-                await self._take_back_unheard(worker_id)
-                await self._take_from_the_dead()
-                if not self._crew.stop.is_set():
+                await self._requeue_unknown(worker_id)
+                await self._requeue_stalled()
+                if not self._config.stop.is_set():
                     await self._schedules.defer_due()
             except Exception:
                 LOG.exception("A round of this worker failed; the next one follows.")
 
-    async def _take_from_the_dead(self) -> None:
+    async def _requeue_stalled(self) -> None:
         """Give back jobs of workers without a heartbeat for a lease. Skipped when the database has just
         started, so that all workers get time to send one."""
         stalled = list(await self._jobs.get_stalled_jobs(seconds_since_heartbeat=self._lease_s))
         if stalled and not await self._jobs.is_young(self._lease_s):
             for job in stalled:
-                LOG.info("Taking %s from a worker that is gone.", _told(job))
+                LOG.info("Taking %s from a worker that is gone.", _name_of(job))
                 await self._jobs.retry_job(job)
 
-    async def _take_back_unheard(self, worker_id: int) -> None:
-        held = await self._jobs.held_by(worker_id) - self._doing
-        for job_id in held & self._unheard:
+    async def _requeue_unknown(self, worker_id: int) -> None:
+        orphans = await self._jobs.held_by(worker_id) - self._doing
+        for job_id in orphans & self._unknown:
             await self._jobs.retry_job(
                 Job(id=job_id, queue="", lock=None, queueing_lock=None, task_name=DRIVE, worker_id=worker_id)
             )
-        self._unheard = held
+        self._unknown = orphans
 
 
-def _told(job: Job) -> Any:
+def _name_of(job: Job) -> Any:
     return job.task_kwargs.get("run_id") or job.call_string

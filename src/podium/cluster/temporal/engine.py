@@ -1,8 +1,9 @@
-"""Temporal engine and schedules."""
+"""Temporal engine and schedules, and the worker whose activities drive runs."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 import time
 from collections.abc import Collection, Coroutine, Generator, Sequence
@@ -12,6 +13,7 @@ from typing import Any, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
 import msgspec
+from temporalio import activity
 from temporalio.api.enums.v1 import PendingActivityState, TaskQueueType
 from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest, DescribeTaskQueueRequest
@@ -25,14 +27,102 @@ from temporalio.client import (
     WorkflowExecutionStatus,
 )
 from temporalio.client import Schedule as TemporalSchedule
+from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
+from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from podium.cluster.fleet import MAX_DELAY_S, no_moments
-from podium.cluster.port import Load, Schedule, Ticket, WorkerConfig
-from podium.cluster.temporal.flows import DRIVE, FIRE, QUEUE, Carried, Fired
-from podium.cluster.temporal.worker import WorkerSession
+from podium.cluster.port import LOST, Load, Schedule, Ticket, WorkerConfig
+from podium.cluster.temporal.flows import DRIVE, FIRE, FIRST, QUEUE, Carried, DriveRun, Fired, FireSchedule
 from podium.errors import StoreAwayError, StoreError, UsageError
-from podium.stores.address import shown, take_lease
+from podium.stores import shown, take_lease
+
+LOG = logging.getLogger("podium.cluster")
+
+BEATS = 5
+"""Heartbeats per lease."""
+_DRAINED = timedelta(days=365)
+"""Shutdown timeout beyond any real one: the worker's own drain time applies, not Temporal's."""
+_ELSEWHERE_S = timedelta(seconds=1)
+
+
+class WorkerSession:
+    """One worker, from its first run to its last."""
+
+    def __init__(self, client: Client, config: WorkerConfig, lease_s: float) -> None:
+        self._client = client
+        self._config = config
+        self._beat_s = lease_s / BEATS
+
+    async def work(self) -> None:
+        beat = timedelta(seconds=self._beat_s)
+        worker = Worker(
+            self._client,
+            task_queue=QUEUE,
+            workflows=[DriveRun, FireSchedule],
+            activities=[self._drive, self._fire],
+            workflow_runner=UnsandboxedWorkflowRunner(),  # they use nothing that a sandbox would have to hide
+            max_concurrent_activities=self._config.concurrency,
+            max_cached_workflows=0,  # no workflow task waits for a worker that is gone
+            max_heartbeat_throttle_interval=beat,
+            default_heartbeat_throttle_interval=beat,
+            graceful_shutdown_timeout=_DRAINED,
+        )
+        async with worker:
+            self._config.ready()
+            await self._config.stop.wait()
+
+    @activity.defn(name=DRIVE)
+    async def _drive(self, run: Carried) -> float | None:
+        if self._config.workflows and run.workflow not in self._config.workflows:
+            raise ApplicationError("This worker does not accept the workflow.", next_retry_delay=_ELSEWHERE_S)
+        if activity.info().priority == FIRST:
+            LOG.info("Taking %s from a worker that is gone.", run.run_id)
+        beating = asyncio.create_task(self._keep_beating(), name="podium-beat")
+        try:
+            if not await self._signal_start():
+                return None
+            return await self._stretch(run.run_id)
+        finally:
+            beating.cancel()
+
+    async def _stretch(self, run_id: str) -> float | None:
+        """Drive until Temporal cancels it. If Temporal was only unreachable, the run is handed back."""
+        driving = asyncio.ensure_future(self._config.drive(run_id))
+        try:
+            return await asyncio.shield(driving)
+        except asyncio.CancelledError:
+            details = activity.cancellation_details()
+            lost = details is not None and details.timed_out
+            driving.cancel(LOST if lost else None)
+            await asyncio.wait([driving])
+            if details is None or not (lost or details.not_found):
+                raise
+            why = "the connection to Temporal was lost" if lost else "it was taken over by another worker"
+            LOG.warning("Run %s is not driven here any more: %s.", run_id, why)
+            return time.time()
+
+    async def _signal_start(self) -> bool:
+        """Signal the start before the log is read, so that later submissions are not lost. Returns False if
+        the run was withdrawn meanwhile."""
+        info = activity.info()
+        handle = self._client.get_workflow_handle(info.workflow_id or "", run_id=info.workflow_run_id)
+        try:
+            await handle.signal("began")
+        except RPCError as error:
+            if error.status == RPCStatusCode.NOT_FOUND:
+                return False
+            raise
+        return True
+
+    async def _keep_beating(self) -> None:
+        while True:
+            activity.heartbeat()
+            await asyncio.sleep(self._beat_s)
+
+    @activity.defn(name=FIRE)
+    async def _fire(self, fired: Fired) -> None:
+        await self._config.fire(msgspec.convert(fired.schedule, Schedule), fired.moment)
 
 
 @contextmanager
@@ -42,10 +132,11 @@ def explained() -> Generator[None]:
     try:
         yield
     except RPCError as error:
-        said = (error.message.splitlines() or [error.status.name])[0].rstrip(".")
+        reason = (error.message.splitlines() or [error.status.name])[0].rstrip(".")
         away = error.status in (RPCStatusCode.UNAVAILABLE, RPCStatusCode.DEADLINE_EXCEEDED)
         raise (StoreAwayError if away else StoreError)(
-            f"The Temporal server did not do it: {said}.", hint="Look at its address, and whether it runs."
+            f"The Temporal server refused the request: {reason}.",
+            hint="Check its address, and that it is running.",
         ) from error
 
 
@@ -71,9 +162,9 @@ class Schedules:
         self._client = client
 
     async def add(self, schedule: Schedule) -> None:
-        told = msgspec.to_builtins(schedule)
+        data = msgspec.to_builtins(schedule)
         action = ScheduleActionStartWorkflow(
-            FIRE, Fired(told), id=f"podium-schedule/{schedule.name}", task_queue=QUEUE
+            FIRE, Fired(data), id=f"podium-schedule/{schedule.name}", task_queue=QUEUE
         )
         policy = SchedulePolicy(
             overlap=ScheduleOverlapPolicy.ALLOW_ALL, catchup_window=timedelta(seconds=MAX_DELAY_S)
@@ -82,7 +173,7 @@ class Schedules:
             action=action, spec=ScheduleSpec(cron_expressions=_expressions(schedule.cron)), policy=policy
         )
         try:
-            await self._client.create_schedule(_PREFIX + schedule.name, made, memo={_MEMO: told})
+            await self._client.create_schedule(_PREFIX + schedule.name, made, memo={_MEMO: data})
             await self._until_listed(schedule.name, there=True)
         except ScheduleAlreadyRunningError as error:
             raise UsageError(
@@ -95,12 +186,12 @@ class Schedules:
             raise no_moments(schedule.cron) from error
 
     async def all(self) -> list[Schedule]:
-        found: list[Schedule] = []
-        async for one in await self._client.list_schedules():
-            if one.id.startswith(_PREFIX):
-                memo = await one.memo()
-                found.append(msgspec.convert(memo[_MEMO], Schedule))
-        return sorted(found, key=lambda schedule: schedule.name)
+        schedules: list[Schedule] = []
+        async for entry in await self._client.list_schedules():
+            if entry.id.startswith(_PREFIX):
+                memo = await entry.memo()
+                schedules.append(msgspec.convert(memo[_MEMO], Schedule))
+        return sorted(schedules, key=lambda schedule: schedule.name)
 
     async def remove(self, name: str) -> bool:
         try:
@@ -120,7 +211,7 @@ class Schedules:
             await asyncio.sleep(0.05)
 
     async def _lists(self, name: str) -> bool:
-        return any(one.name == name for one in await self.all())
+        return any(schedule.name == name for schedule in await self.all())
 
 
 T = TypeVar("T")
@@ -150,7 +241,7 @@ class TemporalEngine:
         except (RuntimeError, RPCError) as error:
             raise StoreAwayError(
                 f"The Temporal server at {host} cannot be reached: {_reason(error)}.",
-                hint="Is it running there?",
+                hint="Check its address, and that it is running.",
             ) from error
         with explained():
             await _check_namespace(client, host)
@@ -168,9 +259,14 @@ class TemporalEngine:
         """Start the run's workflow, or signal the existing one, in one atomic request."""
         carried = Carried(ticket.run_id, ticket.workflow, self._lease_s, at)
         await self._client.start_workflow(
-            DRIVE, carried, id=_id(ticket.run_id), task_queue=QUEUE, start_signal="submit",
-            start_signal_args=[at], task_timeout=TASK_S,
-        )  # fmt: skip
+            DRIVE,
+            carried,
+            id=_id(ticket.run_id),
+            task_queue=QUEUE,
+            start_signal="submit",
+            start_signal_args=[at],
+            task_timeout=TASK_S,
+        )
 
     async def forget(self, run_id: str) -> None:
         """Terminate the run's workflow unless a worker drives it. A worker that is just receiving the run
@@ -178,26 +274,26 @@ class TemporalEngine:
         handle = self._client.get_workflow_handle(_id(run_id))
         with explained():
             try:
-                told = (await handle.describe()).raw_description
+                description = (await handle.describe()).raw_description
                 started = PendingActivityState.PENDING_ACTIVITY_STATE_STARTED
-                if not any(one.state == started for one in told.pending_activities):
+                if not any(activity.state == started for activity in description.pending_activities):
                     await handle.terminate(reason="forgotten")
             except RPCError as error:
                 if error.status != RPCStatusCode.NOT_FOUND:
                     raise
 
     async def carried(self, run_ids: Collection[str]) -> set[str]:
-        found = await self._each([self._is_carried(run_id) for run_id in run_ids])
-        return {run_id for run_id, carried in zip(run_ids, found, strict=True) if carried}
+        is_carried = await self._each([self._is_carried(run_id) for run_id in run_ids])
+        return {run_id for run_id, carried in zip(run_ids, is_carried, strict=True) if carried}
 
     async def _is_carried(self, run_id: str) -> bool:
         try:
-            told = await self._client.get_workflow_handle(_id(run_id)).describe()
+            description = await self._client.get_workflow_handle(_id(run_id)).describe()
         except RPCError as error:
             if error.status == RPCStatusCode.NOT_FOUND:
                 return False
             raise
-        return told.status == WorkflowExecutionStatus.RUNNING
+        return description.status == WorkflowExecutionStatus.RUNNING
 
     async def load(self, workflows: Sequence[str] = ()) -> Load:
         """Return the load of all workflows: Temporal counts per queue, so `workflows` is ignored. The numbers
@@ -211,14 +307,16 @@ class TemporalEngine:
 
     async def _backlog(self, kind: TaskQueueType.ValueType) -> int:
         request = DescribeTaskQueueRequest(
-            namespace=self._client.namespace, task_queue=TaskQueue(name=QUEUE), report_stats=True,
+            namespace=self._client.namespace,
+            task_queue=TaskQueue(name=QUEUE),
+            report_stats=True,
             task_queue_type=kind,
-        )  # fmt: skip
-        told = await self._client.workflow_service.describe_task_queue(request)
-        return told.stats.approximate_backlog_count
+        )
+        response = await self._client.workflow_service.describe_task_queue(request)
+        return response.stats.approximate_backlog_count
 
-    async def work(self, crew: WorkerConfig) -> None:
-        await WorkerSession(self._client, crew, self._lease_s).work()
+    async def work(self, config: WorkerConfig) -> None:
+        await WorkerSession(self._client, config, self._lease_s).work()
 
     # ── schedules ──
 
@@ -237,12 +335,12 @@ class TemporalEngine:
     async def _each(self, questions: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
         turn = asyncio.Semaphore(AT_ONCE)
 
-        async def asked(question: Coroutine[Any, Any, T]) -> T:
+        async def limited(question: Coroutine[Any, Any, T]) -> T:
             async with turn:
                 return await question
 
         with explained():
-            return await asyncio.gather(*map(asked, questions))
+            return await asyncio.gather(*map(limited, questions))
 
 
 async def _check_namespace(client: Client, host: str) -> None:
@@ -261,8 +359,8 @@ async def _check_namespace(client: Client, host: str) -> None:
 
 def _reason(error: Exception) -> str:
     """Return the innermost message of an error of Temporal's Rust core."""
-    found = re.findall(r'(?:message|error): "([^"]+)"', str(error))
-    return found[-1] if found else str(error).splitlines()[0]
+    messages = re.findall(r'(?:message|error): "([^"]+)"', str(error))
+    return messages[-1] if messages else str(error).splitlines()[0]
 
 
 def _id(run_id: str) -> str:

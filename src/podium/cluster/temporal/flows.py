@@ -24,9 +24,11 @@ _FOREVER = timedelta(days=3650)
 """Maximum duration of one drive. Heartbeats show whether it is alive."""
 _FIRE_S = timedelta(seconds=60)
 _AGAIN = RetryPolicy(
-    initial_interval=timedelta(seconds=0.2), backoff_coefficient=2.0, maximum_interval=timedelta(seconds=5),
+    initial_interval=timedelta(seconds=0.2),
+    backoff_coefficient=2.0,
+    maximum_interval=timedelta(seconds=5),
     non_retryable_error_types=["TemporalTimeout:Heartbeat"],
-)  # fmt: skip
+)
 """Retry delays of a run that a worker could not take and another gets. A heartbeat timeout is not retried
 here, because the activity would go to the end of the queue: the workflow handles it."""
 FIRST = Priority(priority_key=1)
@@ -102,10 +104,14 @@ class DriveRun:
         while True:
             try:
                 return await workflow.execute_activity(
-                    DRIVE, run, start_to_close_timeout=_FOREVER, retry_policy=_AGAIN, priority=priority,
+                    DRIVE,
+                    run,
+                    start_to_close_timeout=_FOREVER,
+                    retry_policy=_AGAIN,
+                    priority=priority,
                     heartbeat_timeout=timedelta(seconds=run.lease_s),
                     cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
-                )  # fmt: skip
+                )
             except ActivityError as error:
                 if not _worker_was_lost(error):
                     raise
@@ -134,6 +140,8 @@ class FireSchedule:
     async def run(self, fired: Fired) -> None:
         moment = workflow.info().typed_search_attributes.get(_MOMENT) or workflow.now()
         await workflow.execute_activity(
-            FIRE, Fired(fired.schedule, int(moment.timestamp())), start_to_close_timeout=_FIRE_S,
+            FIRE,
+            Fired(fired.schedule, int(moment.timestamp())),
+            start_to_close_timeout=_FIRE_S,
             retry_policy=_AGAIN,
-        )  # fmt: skip
+        )

@@ -104,7 +104,7 @@ async def count(request: Any) -> None:
         request.headers[SERVER_TIMEOUT] = str(math.ceil(seconds))
 
 
-def count_sent(**told: Any) -> None:
+def count_sent(**sent: Any) -> None:
     """Count a request of AWS's client, which calls this in the thread of the request, with this task's
     context."""
     tally = TALLY.get()
@@ -150,6 +150,10 @@ WHOLE_STREAMS = {"openai_chat_streaming_requires_finish_reason": True}
 """A stream that ends without a finish reason was cut off: OpenAI always sends one, other servers do not."""
 
 
+_NO_DOCUMENTS = {"supports_document_input": False}
+"""Ollama takes text and images."""
+
+
 class Opened(NamedTuple):
     """A provider's model, and the function that closes its connections."""
 
@@ -159,7 +163,7 @@ class Opened(NamedTuple):
 
 def open_backend(access: Access) -> Opened:
     """Open the client for a model that `access_to` accepted."""
-    return _OPENERS[access.provider.name](access)
+    return OPENERS.get(access.provider.name, _openai_compatible)(access)
 
 
 def open_client(access: Access) -> tuple[Any, Callable[[], Awaitable[Any]]]:
@@ -202,10 +206,24 @@ def _openai_chat(access: Access) -> Opened:
 def _openai_compatible(access: Access) -> Opened:
     client = http_client()
     provider = import_module("pydantic_ai.providers.openai_compatible").OpenAICompatibleProvider(
-        "openai-compatible", openai_client=_open_ai(access, client)
+        access.provider.name, openai_client=_open_ai(access, client)
     )
-    model = import_module("pydantic_ai.models.openai").OpenAIChatModel(access.model, provider=provider)
-    return Opened(model, client.aclose)
+    kind = _with_call_ids(import_module("pydantic_ai.models.openai").OpenAIChatModel)
+    return Opened(kind(access.model, provider=provider), client.aclose)
+
+
+def _with_call_ids(kind: type[Any]) -> type[Any]:
+    """Return a chat model that also reads tool calls whose id is null, as some servers write them."""
+
+    class WithCallIds(kind):
+        def _validate_completion(self, response: Any) -> Any:
+            for choice in response.choices or ():
+                for call in getattr(choice.message, "tool_calls", None) or ():
+                    call.id = call.id or ""
+            parent: Any = super()
+            return parent._validate_completion(response)
+
+    return WithCallIds
 
 
 def _ollama(access: Access) -> Opened:
@@ -213,9 +231,8 @@ def _ollama(access: Access) -> Opened:
     provider = import_module("pydantic_ai.providers.ollama").OllamaProvider(
         openai_client=_open_ai(access, client)
     )
-    return Opened(
-        import_module("pydantic_ai.models.ollama").OllamaModel(access.model, provider=provider), client.aclose
-    )
+    kind = _with_call_ids(import_module("pydantic_ai.models.ollama").OllamaModel)
+    return Opened(kind(access.model, provider=provider, profile=_NO_DOCUMENTS), client.aclose)
 
 
 def _openrouter(access: Access) -> Opened:
@@ -305,10 +322,9 @@ def _bedrock(access: Access) -> Opened:
     return Opened(model, close)
 
 
-_OPENERS: dict[str, Callable[[Access], Opened]] = {
+OPENERS: dict[str, Callable[[Access], Opened]] = {
     "openai": _openai,
     "openai-chat": _openai_chat,
-    "openai-compatible": _openai_compatible,
     "ollama": _ollama,
     "openrouter": _openrouter,
     "anthropic": _anthropic,
@@ -317,3 +333,4 @@ _OPENERS: dict[str, Callable[[Access], Opened]] = {
     "groq": _groq,
     "bedrock": _bedrock,
 }
+"""Providers with a client or a model class of their own."""

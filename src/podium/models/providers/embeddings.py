@@ -46,7 +46,7 @@ class HostedEmbedder:
             except (OpenAIError, ValueError) as error:  # invalid JSON is a ValueError
                 if attempt == ATTEMPTS or not _worth_another(error):
                     raise EmbeddingError(
-                        f"{self.name} gave no embeddings: {_told(error)}.",
+                        f"{self.name} gave no embeddings: {_message(error)}.",
                         hint="Facts are found by their words and names until it does.",
                     ) from error
             await asyncio.sleep(self._retry_wait * 2 ** (attempt - 1))
@@ -59,7 +59,7 @@ def _worth_another(error: Exception) -> bool:
     return isinstance(error, APIConnectionError)
 
 
-def _told(error: Exception) -> str:
+def _message(error: Exception) -> str:
     if isinstance(error, APIStatusError):
         return f"HTTP {error.status_code}"
     if not isinstance(error, OpenAIError):
@@ -69,15 +69,15 @@ def _told(error: Exception) -> str:
 
 def _tokens(reply: Any, texts: Sequence[str]) -> int:
     """Return the server's token count; a missing or implausible one is replaced by the number of bytes."""
-    told: Any = getattr(getattr(reply, "usage", None), "prompt_tokens", None)
-    return told if is_count(told, MOST_TOKENS) else sum(len(text.encode()) for text in texts)
+    tokens: Any = getattr(getattr(reply, "usage", None), "prompt_tokens", None)
+    return tokens if is_count(tokens, MOST_TOKENS) else sum(len(text.encode()) for text in texts)
 
 
 def _vectors(reply: Any) -> list[Any]:
     """Return the vectors in the order of the texts; the caller validates them."""
     data: Any = getattr(reply, "data", None) or []
     numbered: list[tuple[int, Any]] = [
-        (getattr(one, "index", 0) or 0, getattr(one, "embedding", None) or []) for one in data
+        (getattr(item, "index", 0) or 0, getattr(item, "embedding", None) or []) for item in data
     ]
     return [vector for _, vector in sorted(numbered, key=_first)]
 

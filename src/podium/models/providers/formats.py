@@ -21,13 +21,16 @@ from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.tools import ToolDefinition
 
 from podium.engine.codec import decode
+from podium.models.messages import FilePart
 from podium.models.model import MORE_TIME, ModelFault, Usage, retried
 from podium.models.providers.clients import Tally
 
 Mode = Literal["", "native", "tool", "prompted"]
+ToolMode = Literal["", "native", "prompted"]
 MODES: list[Mode] = ["native", "tool", "prompted"]
 """Preferred order."""
 
+PDF = "application/pdf"
 TOOL = "answer"
 """Name of the tool through which a model answers."""
 WRAPPED = "value"
@@ -99,11 +102,27 @@ _LOST = {
 """Message and advice for a reply that did not arrive."""
 
 
-def text_of(response: ModelResponse) -> str:
-    """Return the text of a reply, or the arguments of the answer tool."""
-    tools = [part for part in response.parts if isinstance(part, ToolCallPart)]
-    if tools:
-        return tools[0].args_as_json_str()
+def unreadable_file(profile: ModelProfile, part: FilePart) -> str:
+    """Return why a model cannot read a file; empty if it can, or if only its provider knows."""
+    if part.media_type.startswith("image/"):
+        return "" if profile.get("supports_image_input", True) else _unreadable_kind("images", part)
+    if part.media_type != PDF:
+        return ""
+    kinds = profile.get("supported_document_media_types")
+    readable = profile.get("supports_document_input", True) and (kinds is None or PDF in kinds)
+    return "" if readable else _unreadable_kind("PDF files", part)
+
+
+def _unreadable_kind(kind: str, part: FilePart) -> str:
+    return f"the model cannot read {kind}, so {part.name} cannot be sent to it"
+
+
+def text_of(response: ModelResponse, *, tools: bool = False) -> str:
+    """Return the text of a reply, or the arguments of the answer tool. If there are no other tools, any call
+    is taken as the answer: some models misspell its name."""
+    for part in response.parts:
+        if isinstance(part, ToolCallPart) and (part.tool_name == TOOL or not tools):
+            return part.args_as_json_str()
     return clean("".join(part.content for part in response.parts if isinstance(part, TextPart)))
 
 
@@ -131,8 +150,8 @@ def refusal_of(response: ModelResponse) -> str:
     """Return why the model refused to answer; empty if it did not."""
     if response.finish_reason != "content_filter":
         return ""
-    said = (response.provider_details or {}).get("refusal") or text_of(response)
-    return f"the model refused: {_shown(str(said))}" if said else "the model refused to answer"
+    text = (response.provider_details or {}).get("refusal") or text_of(response)
+    return f"the model refused: {_shown(str(text))}" if text else "the model refused to answer"
 
 
 def fault_of(error: Exception, tally: Tally, address: str = "") -> ModelFault:
@@ -143,10 +162,10 @@ def fault_of(error: Exception, tally: Tally, address: str = "") -> ModelFault:
     if tally.problem:
         return ModelFault("oversized", tally.problem, billed=True, calls=calls)
     if 300 <= tally.status < 400:
-        said = (
+        reason = (
             f"HTTP {tally.status}: the address sends us elsewhere, and a key only goes where it was meant to"
         )
-        return ModelFault("rejected", said, status=tally.status, calls=calls)
+        return ModelFault("rejected", reason, status=tally.status, calls=calls)
     match error:
         case ModelHTTPError():
             return _error_reply(error, calls)
@@ -155,19 +174,19 @@ def fault_of(error: Exception, tally: Tally, address: str = "") -> ModelFault:
         case ModelConnectionError():
             return _lost("dropped", error, calls, address)
         case ModelAPIError() | UnexpectedModelBehavior():
-            said, hint = _unreadable(error.message)
+            reason, hint = _unreadable(error.message)
         case _:  # the response has the wrong form, and the client failed on it
-            said, hint = _unreadable("")
-    return ModelFault("garbled", said, retry=True, billed=True, down=True, calls=calls, hint=hint)
+            reason, hint = _unreadable("")
+    return ModelFault("garbled", reason, retry=True, billed=True, down=True, calls=calls, hint=hint)
 
 
 def _error_reply(error: ModelHTTPError, calls: int) -> ModelFault:
     status = error.status_code
-    said = f"HTTP {status}: {_shown(_message(error.body) or 'no explanation')}"
+    reason = f"HTTP {status}: {_shown(_message(error.body) or 'no explanation')}"
     again = retried(status) and not isinstance(error, ModelQuotaExceededError)
     return ModelFault(
         "limited" if status == 429 else "unavailable" if retried(status) else "rejected",
-        said,
+        reason,
         retry=again,
         billed=error.in_stream,
         down=status >= 500,
@@ -179,10 +198,10 @@ def _error_reply(error: ModelHTTPError, calls: int) -> ModelFault:
 
 def _lost(kind: Literal["timeout", "dropped"], error: ModelAPIError, calls: int, address: str) -> ModelFault:
     if getattr(error, "phase", None) in _NEVER_SENT:
-        said = f"the provider cannot be reached at {address}" if address else "the provider cannot be reached"
-        return ModelFault("unreachable", said, retry=True, down=True, calls=calls)
-    said, hint = _LOST[kind]
-    return ModelFault(kind, said, retry=True, billed=True, down=True, calls=calls, hint=hint)
+        reason = f"the provider cannot be reached{f' at {address}' if address else ''}"
+        return ModelFault("unreachable", reason, retry=True, down=True, calls=calls)
+    reason, hint = _LOST[kind]
+    return ModelFault(kind, reason, retry=True, billed=True, down=True, calls=calls, hint=hint)
 
 
 def _unreadable(message: str) -> tuple[str, str]:

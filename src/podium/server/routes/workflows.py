@@ -29,9 +29,9 @@ from podium.server.schemas.system import (
     Workflow,
     WorkflowList,
 )
-from podium.server.state import By, InHall, ServerState
+from podium.server.state import By, InState, ServerState
 from podium.workflows import SHIPPED, find_workflow
-from podium.workflows.studio.learning import learn, read_past
+from podium.workflows.studio.history import learn, read_past
 from podium.workflows.studio.team import SHIPPED as SHIPPED_TEAMS
 from podium.workflows.studio.team import TeamError, TeamSpec, find_team, load_team
 
@@ -39,34 +39,36 @@ router = APIRouter(prefix="/api/workflows", tags=["workflows"])
 
 
 @router.get("", operation_id="listWorkflows", summary="What can be started")
-async def list_workflows(hall: InHall, by: By) -> WorkflowList:
+async def list_workflows(state: InState, by: By) -> WorkflowList:
     """The workflows that come with Podium; options that this caller may not use are left out."""
-    return WorkflowList(workflows=[_told(hall, find_workflow(name), by) for name in SHIPPED])
+    return WorkflowList(workflows=[_serialize(state, find_workflow(name), by) for name in SHIPPED])
 
 
 @router.get("/{name:names}", operation_id="readWorkflow", summary="One workflow with its options")
-async def read_workflow(name: str, hall: InHall, by: By) -> Workflow:
+async def read_workflow(name: str, state: InState, by: By) -> Workflow:
     """By its name; where the server allows it, also `FILE.py:name`."""
     check_workflow(by, name)
-    return _told(hall, find_workflow(name), by)
+    return _serialize(state, find_workflow(name), by)
 
 
 @router.post("/{name:names}/estimate", operation_id="estimateRun", summary="What a run would take")
-async def estimate_run(name: str, asked: EstimateRun, hall: InHall, by: By) -> Estimate:
-    """Nothing is started. Only some workflows can tell."""
+async def estimate_run(name: str, body: EstimateRun, state: InState, by: By) -> Estimate:
+    """Nothing is started. Not every workflow has an estimate."""
     check_workflow(by, name)
-    told = find_workflow(name).estimate(asked.request, options_for(hall, by, name, asked.options))
-    return Estimate(data=decode(encode(told.data)), lines=list(told.lines))
+    estimate = find_workflow(name).estimate(body.request, options_for(state, by, name, body.options))
+    return Estimate(data=decode(encode(estimate.data)), lines=list(estimate.lines))
 
 
-def _told(hall: ServerState, workflow: engine.Workflow, by: Caller) -> Workflow:
+def _serialize(state: ServerState, workflow: engine.Workflow, by: Caller) -> Workflow:
     text = inspect.cleandoc(workflow.__doc__ or "")
     return Workflow(
         name=workflow.name,
         title=text.partition("\n")[0] or f"Run {workflow.name}.",
         text=text.partition("\n")[2].strip(),
         gates=list(workflow.gates),
-        options=[_option(one) for one in workflow.options if may_use(hall, by, workflow.name, one.name)],
+        options=[
+            _option(option) for option in workflow.options if may_use(state, by, workflow.name, option.name)
+        ],
         can_estimate=workflow.can_estimate,
         needs_request=workflow.needs_request,
     )
@@ -114,9 +116,13 @@ async def read_team(name: TeamName) -> TeamSpec:
     return load_team(name)
 
 
-@teams_router.get("/{name}/file", operation_id="readTeamFile", summary="The file of a team, for a copy",
-            responses=FILE,
-            response_class=Response)  # fmt: skip
+@teams_router.get(
+    "/{name}/file",
+    operation_id="readTeamFile",
+    summary="The file of a team, for a copy",
+    responses=FILE,
+    response_class=Response,
+)
 async def read_team_file(name: TeamName) -> Response:
     """YAML, with comments."""
     text = await asyncio.to_thread(find_team(name).read_text, "utf-8")
@@ -125,31 +131,35 @@ async def read_team_file(name: TeamName) -> Response:
 
 
 @teams_router.post("/check", operation_id="checkTeam", summary="Check a team file")
-async def check_team(asked: TeamFile, by: By) -> TeamChecked:
+async def check_team(body: TeamFile, by: By) -> TeamChecked:
     """Everything that is wrong with it, with its line."""
     if by.user is not None:  # a team file may extend another file on this machine
         raise RefusedError(403, "Team files cannot be used on a shared server.")
-    return await asyncio.to_thread(_checked, asked.text)
+    return await asyncio.to_thread(_checked, body.text)
 
 
 @teams_router.get("/{name}/stats", operation_id="readTeamStats", summary="How everybody did so far")
 async def read_team_stats(
     name: TeamName,
-    hall: InHall,
+    state: InState,
     by: By,
     rehearsals: Annotated[bool, Query(description="Count rehearsals, not real runs.")] = False,
 ) -> TeamStats:
     """From the logs of earlier runs, with the thresholds that they suggest."""
-    found = load_team(name)
-    past = await read_past(hall.store, found.name, rehearsals=rehearsals, owner=by.owner)
+    team = load_team(name)
+    past = await read_past(state.store, team.name, rehearsals=rehearsals, owner=by.owner)
     agents = [
         Learnt(
-            agent=one.agent_id, results=one.results, mean=one.mean, acceptance=one.acceptance,
-            threshold=one.configured, suggested=one.suggested,
+            agent=specialist.agent_id,
+            results=specialist.results,
+            mean=specialist.mean,
+            acceptance=specialist.acceptance,
+            threshold=specialist.configured,
+            suggested=specialist.suggested,
         )
-        for one in learn(found, past, "").values()
-    ]  # fmt: skip
-    return TeamStats(team=found.name, agents=agents)
+        for specialist in learn(team, past, "").values()
+    ]
+    return TeamStats(team=team.name, agents=agents)
 
 
 def _checked(text: str) -> TeamChecked:
@@ -157,11 +167,11 @@ def _checked(text: str) -> TeamChecked:
         file = Path(folder) / "team.yaml"
         file.write_text(text, encoding="utf-8", errors="replace")
         try:
-            found: Any = load_team(str(file))
+            team: Any = load_team(str(file))
         except TeamError as error:
-            flaws = [TeamFlaw(line=one.line, place=one.place, reason=one.reason) for one in error.flaws]
+            flaws = [TeamFlaw(line=flaw.line, place=flaw.place, reason=flaw.reason) for flaw in error.flaws]
             return TeamChecked(ok=False, team=None, departments=0, specialists=0, flaws=flaws)
-    specialists = sum(len(one.specialists) for one in found.departments.values())
+    specialists = sum(len(flaw.specialists) for flaw in team.departments.values())
     return TeamChecked(
-        ok=True, team=found.name, departments=len(found.departments), specialists=specialists, flaws=[]
+        ok=True, team=team.name, departments=len(team.departments), specialists=specialists, flaws=[]
     )

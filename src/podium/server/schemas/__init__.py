@@ -1,3 +1,3 @@
-"""What goes over the wire, one file a subject. These classes are the OpenAPI description."""
+"""Request and response models, one file per subject. These classes define the OpenAPI schema."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What lies beside runs: the cache of model calls, folders of documents, files of facts, trials of models."""
+"""Models for the cache, document folders, files of facts, and test calls of models."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from podium.server.schemas.shared import RequestModel, ResponseModel, Usage
 from podium.server.schemas.system import Rated
 
 MOST_LINES = 3_500_000
-"""Characters of a file of facts; a request has its own limit beside this one."""
+"""Maximum characters of a file of facts; the request size has a separate limit."""
 
 
 class CacheFigures(ResponseModel):
-    """What the cache holds and has saved."""
+    """Contents and savings of the cache."""
 
     entries: int
     bytes: int
     hits: int
-    """Calls that were not made, in the whole life of the cache."""
+    """Calls served from the cache since it was created."""
     saved_calls: int
     saved_usd: float
     saved_tokens: int
@@ -28,7 +28,7 @@ class CacheFigures(ResponseModel):
 
 
 class CacheShare(CacheFigures):
-    """The part of one model."""
+    """Share of one model."""
 
     model: str
 
@@ -41,14 +41,14 @@ class Cache(CacheFigures):
 
 
 class Cleared(ResponseModel):
-    """What was taken out of the cache."""
+    """Entries removed from the cache."""
 
     entries: int
     bytes: int
 
 
 class Corpus(ResponseModel):
-    """A folder of documents that has an index."""
+    """Indexed document folder."""
 
     name: str
     folder: str
@@ -63,32 +63,32 @@ class CorpusList(ResponseModel):
 
 
 class AddCorpus(RequestModel):
-    """A folder of the server's machine, to be indexed or brought up to date."""
+    """Folder on the server's machine whose index is created or updated."""
 
     folder: Annotated[str, Field(min_length=1, max_length=4000)]
     name: Annotated[str, Field(max_length=60)] = ""
-    """How to call it; not given: as the folder."""
+    """Name of the corpus; default: the folder's name."""
 
 
 class CorpusAdded(Corpus):
-    """What indexing has changed."""
+    """Changes made by indexing."""
 
     added: int
     changed: int
     removed: int
     troubles: list[str]
-    """What could not be read, one sentence each."""
+    """Unreadable files, one sentence each."""
 
 
 class CorpusRemoved(ResponseModel):
-    """Its index is gone; the documents are where they were."""
+    """Deleted index; the documents stay."""
 
     removed: str
     folder: str
 
 
 class Passage(ResponseModel):
-    """The most telling passage of a document."""
+    """Best passage of a document."""
 
     corpus: str
     url: str
@@ -112,42 +112,42 @@ class ImportFacts(RequestModel):
     """Facts as `podium brain export` writes them."""
 
     lines: Annotated[str, Field(max_length=MOST_LINES)]
-    """One JSON object a line."""
+    """One JSON object per line."""
     accept: bool = False
-    """Make canon of facts that wait for a review."""
+    """Accept facts that wait for a review."""
 
 
 class FactsImported(ResponseModel):
     imported: int
     known: int
-    """Facts whose ids were there already; they were left as they are."""
+    """Facts with known ids, left unchanged."""
 
 
 class FactsEmbedded(ResponseModel):
-    """Facts that can be found by meaning from now on."""
+    """Result of embedding facts."""
 
     embedded: int
     model: str
     calls: int
-    """All so far, also of earlier times."""
+    """Total of all calls so far."""
     cost_usd: float
     unpriced_calls: int
 
 
 class TryModel(RequestModel):
-    """One small question to a model: it costs what such a call costs."""
+    """One small paid call to a model."""
 
     model: Annotated[str, Field(min_length=1, max_length=300)]
     """A model or a profile."""
 
 
 class Tried(ResponseModel):
-    """What came back."""
+    """Result of the test call."""
 
     ok: bool
     asked: str
     model: str | None
-    """Which one has answered."""
+    """Model that answered."""
     rehearsal: bool
     latency_ms: float | None
     mode: str | None
@@ -168,12 +168,12 @@ class ProviderModels(ResponseModel):
 
 
 class SendTrace(RequestModel):
-    """Where a trace goes."""
+    """Destination of a trace."""
 
     otlp: Annotated[str, Field(min_length=1, max_length=2000)]
     """A collector's address, for OTLP over HTTP."""
     content: bool = False
-    """With prompts, replies and errors' messages."""
+    """Include prompts, replies and error messages."""
 
 
 class TraceSent(ResponseModel):

@@ -1,4 +1,4 @@
-"""Runs: how they are started, steered and told."""
+"""Models for starting, controlling and showing runs."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ class StartRun(RequestModel):
     """A new run."""
 
     workflow: Name
-    """Its name; where the server allows it, also `FILE.py:name`."""
+    """Name of the workflow; if the server allows it, also `FILE.py:name`."""
     request: Annotated[str, Field(max_length=1_000_000)] = ""
-    """What it should do; only a workflow whose options can hold that may go without."""
+    """Task of the run; optional only for a workflow whose options can contain it."""
     options: Annotated[Json, Field(max_length=100, default_factory=dict)]
-    """The workflow's own options; `GET /api/workflows` tells them."""
+    """Options of the workflow, as listed by `GET /api/workflows`."""
     model: Annotated[str, Field(max_length=300)] | None = None
-    """The model for every agent; not given: as the server's settings say."""
+    """Model of every agent; default: the server's settings."""
     model_for: Annotated[dict[str, str], Field(max_length=100, default_factory=dict)]
     """Other models or profiles, by role."""
     budget: Budgets = Budgets()
     approve: Annotated[list[Name], Field(max_length=20, default_factory=list)]
-    """Gates at which a person is asked."""
+    """Gates that need approval."""
     concurrency: Annotated[int, Field(ge=0, le=10_000)] | None = None
-    """Most model calls at once."""
+    """Maximum concurrent model calls."""
     cache: bool | None = None
     """Serve identical model calls from a cache."""
 
 
 class EstimateRun(RequestModel):
-    """What a run would take."""
+    """Request for an estimate of a run."""
 
     request: Annotated[str, Field(max_length=1_000_000)] = ""
     options: Annotated[Json, Field(max_length=100, default_factory=dict)]
 
 
 class Estimate(ResponseModel):
-    """What a run would take, without one."""
+    """Estimate of a run."""
 
     data: Json
     """For programs."""
@@ -52,37 +52,38 @@ class Estimate(ResponseModel):
 
 
 class ResumeRun(RequestModel):
-    """Go on with a run that stopped."""
+    """Continue a stopped run."""
 
     budget: Budgets = Budgets()
-    """New totals, not additions."""
+    """New totals that include what was already spent."""
     model: Annotated[str, Field(max_length=300)] | None = None
     model_for: Annotated[dict[str, str], Field(max_length=100, default_factory=dict)]
     take_over: bool = False
-    """Take it from another process that drives it, which is fenced off: for one that hangs."""
+    """Take the run over from a process that hangs; its later writes are refused."""
 
 
 class ForkRun(RequestModel):
-    """A copy of a run up to one step, changed there. Of reply, prompt and model, only one may be given."""
+    """Copy of a run up to one step, changed there. Only one of reply, prompt and model may be set."""
 
     at: StepPath
     reply: Any = None
-    """Takes the place of the step's result."""
+    """Replaces the step's result."""
     prompt: Text | None = None
     model: Annotated[str, Field(max_length=300)] | None = None
     budget: Budgets = Budgets()
 
 
 class AnswerRun(RequestModel):
-    """An answer to a run's question."""
+    """Answer to a run's question."""
 
-    answer: Text
+    answer: Text | dict[str, Any]
+    """One of the question's choices, text, or an object with one of the names in its `answers`."""
     question: Annotated[str, Field(max_length=2000)] | None = None
-    """The path of the question, where several are open."""
+    """Path of the question, if several are open."""
 
 
 class CancelRun(RequestModel):
-    """Stop a run for good."""
+    """Stop a run permanently."""
 
     reason: Annotated[str, Field(max_length=1000)] = ""
 
@@ -93,7 +94,7 @@ class RunSummary(ResponseModel):
     run_id: str
     workflow: str
     request: str
-    """The beginning of it."""
+    """Beginning of the request."""
     status: Status
     stop_reason: str | None
     created_at: str
@@ -105,12 +106,12 @@ class RunSummary(ResponseModel):
     tokens: int
     """Input and output together."""
     budget: Ceilings
-    """What cost, calls, tokens and duration are held against."""
+    """Limits of cost, calls, tokens and duration."""
     duration_s: float
     parent: str | None
     """The run that it was forked from."""
     holder: str | None
-    """Who drives it now."""
+    """Process that executes the run now."""
     owner: str | None
 
 
@@ -119,20 +120,22 @@ class RunPage(ResponseModel):
 
     runs: list[RunSummary]
     next: str | None
-    """Give it as `before` to get the next page; `null`: there is none."""
+    """Value of `before` for the next page; `null`: there is none."""
 
 
 class Question(ResponseModel):
-    """What a run wants to know."""
+    """Open question of a run."""
 
     path: str
     question: str
     choices: list[str]
     details: Any
+    answers: dict[str, Any]
+    """Answers with data: name and JSON schema. The answer is an object with one of these names."""
 
 
 class Cost(ResponseModel):
-    """What one agent spent on one model."""
+    """Spending of one agent on one model."""
 
     agent: str
     model: str | None
@@ -155,7 +158,7 @@ class Artifact(ResponseModel):
 
 
 class Forked(ResponseModel):
-    """Where a run comes from."""
+    """Origin of a forked run."""
 
     source: str
     at: str
@@ -165,10 +168,12 @@ class Forked(ResponseModel):
 
 
 class RunDetail(RunSummary):
-    """One run with its result: what `podium show --json` tells, without the steps."""
+    """One run with its result, as in `podium show --json`, without the steps."""
 
     request: str  # whole
     output: Any
+    deliverable: str
+    """The text of the output that a person reads first; of an output that is data, the JSON. Empty: none."""
     quality: float | None
     warnings: list[str]
     missing: list[str]
@@ -185,7 +190,7 @@ class RunDetail(RunSummary):
     forked_from: Forked | None
     resumes: int
     last_seq: int
-    """The number of the newest event that this was made of; follow the stream from there."""
+    """Number of the newest event included; follow the stream from there."""
 
 
 class Step(ResponseModel):
@@ -203,7 +208,7 @@ class Step(ResponseModel):
     inherited: bool
     edited: bool
     cut: bool
-    """The result ends where a model's reply was cut off: it is not complete."""
+    """True if the result is incomplete because a model's reply was cut off."""
 
 
 class StepPage(ResponseModel):
@@ -224,15 +229,15 @@ class StepDetail(Step):
 
 
 class Answered(ResponseModel):
-    """An answer that is kept; the run goes on with it."""
+    """Recorded answer; the run continues with it."""
 
     run_id: str
     question: str
-    answer: str
+    answer: Any
 
 
 class Replayed(ResponseModel):
-    """Whether today's code comes to the same result."""
+    """Comparison of the current code's result with the recorded one."""
 
     run_id: str
     same: bool
@@ -241,7 +246,7 @@ class Replayed(ResponseModel):
 
 
 class Event(ResponseModel):
-    """One entry of a run's log. `EventTypes` in this description tells what `data` holds for each type."""
+    """One entry of a run's log. `EventTypes` in this schema describes `data` for each type."""
 
     seq: int
     run_id: str
@@ -249,18 +254,20 @@ class Event(ResponseModel):
     path: str
     type: str
     data: Json
+    line: Json | None
+    """The line that the terminal shows for it; `null` if this version cannot read the event."""
 
 
 class EventPage(ResponseModel):
-    """A stretch of a run's log."""
+    """Part of a run's log."""
 
     events: list[Event]
     next: int | None
-    """Give it as `after` to get more; `null`: this is all so far."""
+    """Value of `after` for the next page; `null`: there is none yet."""
 
 
 class ArtifactList(ResponseModel):
-    """What a run made."""
+    """Artifact of a run."""
 
     run_id: str
     artifacts: list[Artifact]

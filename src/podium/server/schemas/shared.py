@@ -1,4 +1,4 @@
-"""What every answer is made of, and what a problem looks like."""
+"""Models shared by all responses, and error responses."""
 
 from __future__ import annotations
 
@@ -16,42 +16,42 @@ RunRef = Annotated[
 
 
 class ResponseModel(BaseModel):
-    """Something that the server tells."""
+    """Base of all responses."""
 
     model_config = ConfigDict(use_attribute_docstrings=True, json_schema_serialization_defaults_required=True)
 
 
 class RequestModel(BaseModel):
-    """Something that a client asks for: a misspelt field is told, not ignored."""
+    """Base of all requests. Unknown fields are errors."""
 
     model_config = ConfigDict(use_attribute_docstrings=True, extra="forbid")
 
 
 class Problem(ResponseModel):
-    """What went wrong, in one sentence for a person."""
+    """Error message in one sentence."""
 
     error: str
     hint: str = ""
-    """What to do about it."""
+    """Suggested remedy."""
     problems: list[str] = []
-    """Each flaw of a request by itself, where there are several."""
+    """All problems of a request, if there are several."""
 
 
 class Usage(ResponseModel):
-    """What was spent."""
+    """Usage and cost."""
 
     calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float = 0.0
     unpriced_calls: int = 0
-    """Calls whose price is not known."""
+    """Calls with an unknown price."""
     unknown_calls: int = 0
-    """Calls whose outcome is not known, because the process died: counted at their worst case."""
+    """Calls with an unknown outcome, because the process died; counted at their worst case."""
 
 
 class Budgets(RequestModel):
-    """Ceilings of a run; for one that is resumed, new totals."""
+    """Limits of a run; new totals for a resumed run."""
 
     usd: Annotated[float, Field(ge=0, le=1e9)] | None = None
     tokens: Annotated[int, Field(ge=0, le=10**15)] | None = None
@@ -60,20 +60,20 @@ class Budgets(RequestModel):
 
 
 class Ceilings(ResponseModel):
-    """The ceilings of a run as they are now; `null`: there is none."""
+    """Current limits of a run; `null`: no limit."""
 
     usd: float | None = None
     tokens: int | None = None
     """Input and output together."""
     calls: int | None = None
     seconds: float | None = None
-    """Of being driven; waiting for a person does not count."""
+    """Execution time; waiting for a person does not count."""
     depth: int | None = None
-    """How deep its branches may be nested."""
+    """Maximum nesting of branches."""
 
 
 class Done(ResponseModel):
-    """It was done, and there is nothing else to tell."""
+    """Success without a body."""
 
     ok: Literal[True] = True
 

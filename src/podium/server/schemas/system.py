@@ -1,4 +1,4 @@
-"""Everything that is not a run: workflows, teams, models, facts, the server itself."""
+"""Models for workflows, teams, models, facts and the server."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Kind = Literal["character", "scene", "place", "object", "rule", "other"]
 
 
 class Option(ResponseModel):
-    """An option of a workflow: enough to draw a field of a form."""
+    """Option of a workflow, with the data for a form field."""
 
     name: str
     help: str
@@ -24,15 +24,15 @@ class Option(ResponseModel):
 
 
 class Workflow(ResponseModel):
-    """An orchestration that can be started."""
+    """Workflow that can be started."""
 
     name: str
     title: str
     """One sentence."""
     text: str
-    """What it does, at length."""
+    """Full description."""
     gates: list[str]
-    """Where a person can be asked."""
+    """Gates at which a person can be asked."""
     options: list[Option]
     can_estimate: bool
     needs_request: bool
@@ -43,19 +43,19 @@ class WorkflowList(ResponseModel):
 
 
 class TeamList(ResponseModel):
-    """Teams that come with Podium."""
+    """Shipped teams."""
 
     teams: list[str]
 
 
 class TeamFile(RequestModel):
-    """A team file to be checked."""
+    """Team file to check."""
 
     text: Annotated[str, Field(max_length=500_000)]
 
 
 class TeamFlaw(ResponseModel):
-    """Something that is wrong in a team file."""
+    """Error in a team file."""
 
     line: int
     place: str
@@ -63,7 +63,7 @@ class TeamFlaw(ResponseModel):
 
 
 class TeamChecked(ResponseModel):
-    """What a check found."""
+    """Result of a check."""
 
     ok: bool
     team: str | None
@@ -73,7 +73,7 @@ class TeamChecked(ResponseModel):
 
 
 class Learnt(ResponseModel):
-    """How one agent did so far."""
+    """Statistics of one agent."""
 
     agent: str
     results: int
@@ -89,7 +89,7 @@ class TeamStats(ResponseModel):
 
 
 class Project(ResponseModel):
-    """What is known of one project, in figures."""
+    """Number of facts of one project."""
 
     project: str
     accepted: int
@@ -103,7 +103,7 @@ class ProjectList(ResponseModel):
 
 
 class Fact(ResponseModel):
-    """Something that a project knows, or might."""
+    """Fact of a project, accepted or not."""
 
     id: str
     project: str
@@ -122,7 +122,7 @@ class FactList(ResponseModel):
     project: str
     facts: list[Fact]
     warning: str = ""
-    """Why a search could not go by meaning, although a model is configured for that."""
+    """Reason why the search could not use the configured embedding model."""
 
 
 class FactChange(ResponseModel):
@@ -150,7 +150,7 @@ class Clash(ResponseModel):
 
 
 class Waiting(ResponseModel):
-    """Facts that wait for a review, and what they contradict."""
+    """Facts that wait for a review, with their contradictions."""
 
     project: str
     facts: list[Fact]
@@ -161,7 +161,7 @@ Ids = Annotated[list[Annotated[str, Field(min_length=1, max_length=64)]], Field(
 
 
 class FactEdit(RequestModel):
-    """Other words for a fact."""
+    """New values for a fact."""
 
     id: Annotated[str, Field(min_length=1, max_length=64)]
     subject: Annotated[str, Field(min_length=1, max_length=200)] | None = None
@@ -175,22 +175,22 @@ class ReviewFacts(RequestModel):
 
     accept: Annotated[Ids, Field(default_factory=list)]
     replace: Annotated[Ids, Field(default_factory=list)]
-    """Accepted in the place of the canon that they contradict."""
+    """Facts that replace the canon that they contradict."""
     discard: Annotated[Ids, Field(default_factory=list)]
     edit: Annotated[list[FactEdit], Field(max_length=1000, default_factory=list)]
 
 
 class Reviewed(ResponseModel):
-    """What a review has done: ids of facts."""
+    """Result of a review: ids of facts."""
 
     accepted: list[str]
     discarded: list[str]
     edited: list[str]
     replaced: list[str]
     changed_meanwhile: list[str]
-    """Facts that somebody else has changed: nothing was done to them."""
+    """Facts changed by another user meanwhile; left unchanged."""
     waiting: int
-    """How many still wait."""
+    """Number of facts still to review."""
 
 
 class Forgotten(ResponseModel):
@@ -213,12 +213,12 @@ class Profile(ResponseModel):
 
 
 class Offer(ResponseModel):
-    """A provider, and whether its models can be used from here."""
+    """Provider, and whether its models are usable."""
 
     provider: str
     usable: bool
     key: str | None
-    """The name of the variable that holds its key; never the key."""
+    """Name of the variable with its key; never the key."""
     installed: bool
     missing: str | None
     note: str | None
@@ -226,10 +226,10 @@ class Offer(ResponseModel):
 
 
 class Models(ResponseModel):
-    """Which models can be used."""
+    """Usable models."""
 
     model: str | None
-    """The one for every agent, if the settings name one."""
+    """Model of every agent, if set."""
     profiles: dict[str, Profile]
     providers: list[Offer]
 
@@ -242,7 +242,7 @@ class Check(ResponseModel):
 
 
 class Checks(ResponseModel):
-    """What `podium doctor` found."""
+    """Results of `podium doctor`."""
 
     ok: bool
     checks: list[Check]
@@ -253,23 +253,23 @@ class Health(ResponseModel):
 
     status: Literal["ok"] = "ok"
     version: str | None = None
-    """With a key only, like everything but the status."""
+    """Only for authenticated callers, like everything but the status."""
     uptime_s: float | None = None
 
 
 class Readiness(ResponseModel):
-    """Whether runs can be accepted, and how busy the server is."""
+    """Readiness and load of the server."""
 
     ready: bool
     running: int | None = None
-    """With a key only, like everything but `ready`."""
+    """Only for authenticated callers, like everything but `ready`."""
     queued: int | None = None
     max_runs: int | None = None
     reason: str = ""
 
 
 class Allowance(ResponseModel):
-    """One limit of a user, and how it stands."""
+    """One limit of a user with its current use."""
 
     period: Literal["total", "month", "day"]
     """Months and days are those of UTC."""
@@ -277,21 +277,21 @@ class Allowance(ResponseModel):
     spent_usd: float
     """In this period."""
     left_usd: float
-    """What the next run may ask for at most."""
+    """Maximum budget of the next run."""
     renewed_at: str | None
-    """When it begins anew; `null`: never."""
+    """Time at which the limit resets; `null`: never."""
 
 
 class Me(ResponseModel):
-    """Who is asking, and what they may do."""
+    """The authenticated caller and their limits."""
 
     name: str
     local: bool
-    """The only user of a server on this machine."""
+    """The single user of a local server."""
     budget_usd: float | None
     spent_usd: float
     reserved_usd: float
-    """What runs that are not over may still spend."""
+    """Amount that unfinished runs may still spend."""
     allowances: list[Allowance]
     max_runs: int
     running: int
@@ -299,6 +299,6 @@ class Me(ResponseModel):
 
 
 class Login(RequestModel):
-    """A key, to be exchanged for a cookie."""
+    """Key to exchange for a cookie."""
 
     key: Annotated[str, Field(min_length=1, max_length=500)]

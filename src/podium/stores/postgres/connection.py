@@ -19,7 +19,7 @@ from psycopg.pq import Format
 from psycopg.types.string import StrBinaryDumper, StrDumper
 
 from podium.errors import StoreAwayError, StoreError, StoreFullError, UsageError
-from podium.stores.address import shown, take_lease
+from podium.stores import shown, take_lease
 
 _HEAD = Struct(">iiIii")
 """Header of a binary array: dimensions, has-NULLs flag, element type, length, lower bound."""
@@ -77,11 +77,11 @@ def _head(element: int, size: int) -> bytes:
 
 
 def _joined(element: int, values: Iterable[bytes]) -> bytes:
-    found = list(values)
-    flat = [b""] * (2 * len(found))
-    flat[::2] = [_length(len(value)) for value in found]
-    flat[1::2] = found
-    return _head(element, len(found)) + b"".join(flat)
+    items = list(values)
+    flat = [b""] * (2 * len(items))
+    flat[::2] = [_length(len(value)) for value in items]
+    flat[1::2] = items
+    return _head(element, len(items)) + b"".join(flat)
 
 
 _TOO_MANY_CONNECTIONS = "53300"
@@ -140,26 +140,29 @@ def explain(error: BaseException, where: str) -> StoreError:
         )
     elif isinstance(error, InsufficientPrivilege):
         explained = StoreError(
-            f"The user of the store {where} may not do this.", hint="Give it rights on the schema."
+            f"The user of the store {where} lacks a privilege.", hint="Grant it all rights on the schema."
         )
     elif isinstance(error, UndefinedTable):
-        explained = StoreError(f"{where} is no Podium store.", hint="Make it one with `podium migrate`.")
-    elif _REFUSAL in _said(error) and not any(words in _said(error) for words in _NOT_NOW):
-        said = _said(error).rpartition(_REFUSAL)[2].strip()
         explained = StoreError(
-            f"The store {where} cannot be opened: {said}.", hint="Look at its user, password and database."
+            f"{where} is not a Podium store.", hint="Create its tables with `podium migrate`."
+        )
+    elif _REFUSAL in _first_line(error) and not any(words in _first_line(error) for words in _NOT_NOW):
+        reason = _first_line(error).rpartition(_REFUSAL)[2].strip()
+        explained = StoreError(
+            f"The store {where} cannot be opened: {reason}.", hint="Check its user, password and database."
         )
     elif is_lost(error):
         explained = StoreAwayError(
-            f"The store {where} cannot be reached: {_said(error)}.", hint="Is PostgreSQL running there?"
+            f"The store {where} cannot be reached: {_first_line(error)}.",
+            hint="Check the address, and that PostgreSQL is running there.",
         )
     else:
-        explained = StoreError(f"The store {where} failed: {_said(error)}.")
+        explained = StoreError(f"The store {where} failed: {_first_line(error)}.")
     explained.__cause__ = error
     return explained
 
 
-def _said(error: BaseException) -> str:
+def _first_line(error: BaseException) -> str:
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return lines[0].rstrip(".")
 
@@ -207,6 +210,7 @@ def connect_here(url: str) -> Connection[tuple[Any, ...]]:
 
 async def configure(db: Db) -> None:
     """Configure a connection for queries: text that PostgreSQL cannot store is simply not found."""
+    register(db.adapters)
     _accept_any_text(db.adapters)
 
 
@@ -316,8 +320,8 @@ async def _check_encoding(db: Db, where: str) -> None:
 
 async def _version(db: Db) -> int:
     sql = "SELECT EXISTS (SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename = %s)"
-    found = await (await db.execute(sql, ("podium_schema",))).fetchone()
-    if not found or not found[0]:
+    exists = await (await db.execute(sql, ("podium_schema",))).fetchone()
+    if not exists or not exists[0]:
         return 0
     row = await (await db.execute("SELECT version FROM podium_schema")).fetchone()
     return int(row[0]) if row else 0

@@ -7,15 +7,14 @@ import asyncio
 import os
 import time
 from collections import deque
-from collections.abc import Callable
 
 import psycopg
 from psycopg.errors import UniqueViolation
 
 from podium.errors import StoreError
-from podium.stores.address import shown
-from podium.stores.batch import Batch, Key
-from podium.stores.commit_queue import Report
+from podium.stores import shown
+from podium.stores.batch import ROW_WIDTH, Batch, Key
+from podium.stores.commit_queue import Report, Writer
 from podium.stores.postgres.connection import (
     Db,
     Patience,
@@ -25,18 +24,19 @@ from podium.stores.postgres.connection import (
     is_undone,
     open_database,
 )
-from podium.stores.postgres.statements import Receipt, find_fenced, was_committed, write
+from podium.stores.postgres.database import PostgresDatabase, Receipt, was_committed, write
+from podium.stores.statements import find_fenced
 
 PATIENCE_S = 60.0
 """Seconds that a write waits for a database that cannot be reached."""
 _LONGEST_WAIT_S = 1.0
 
 
-class PostgresWriter:
+class PostgresWriter(Writer):
     """Writes batches over a connection of its own, in the order in which they were submitted."""
 
     def __init__(self, url: str) -> None:
-        self.settle: Callable[[Report], None] = _nobody
+        super().__init__()
         self._url = url
         self._where = shown(url)
         self._db: Db | None = None
@@ -44,7 +44,6 @@ class PostgresWriter:
         self._wake = asyncio.Event()
         self._stopping = False
         self._task: asyncio.Task[None] | None = None
-        self._fallen: set[Key] = set()
         self._patience = Patience(PATIENCE_S)
         self._name = os.urandom(8).hex()
         self._receipt: Receipt | None = None
@@ -78,36 +77,17 @@ class PostgresWriter:
                 batch.absorb(self._waiting.popleft())
                 merged += 1
             start = time.perf_counter()
-            failures = await self._write(batch)
+            failures = await self._write_what_can_be(batch)
             self.settle(Report(batch, merged, failures, time.perf_counter() - start))
         await self._drop()
 
-    async def _write(self, batch: Batch) -> dict[Key, StoreError | None]:
-        """Write a batch. If that fails, write each part alone, so that one failure does not affect the
-        others.
+    def _affects_all(self, error: Exception) -> bool:
+        return is_lost(error)
 
-        What fails is dropped, and its lease becomes invalid: no later row of it is written, because the log
-        would have a gap. The run continues when it is acquired again.
-        """
-        if self._fallen:
-            batch.drop(self._fallen)
-        try:
-            failures: dict[Key, StoreError | None] = dict.fromkeys(await self._patiently(batch))
-        except Exception as error:  # noqa: BLE001 - it goes to everyone who waits
-            parts = batch.parts()
-            if len(parts) > 1 and not is_lost(error):
-                failures = {}
-                for part in parts:
-                    failures.update(await self._write(part))
-                return failures
-            explained = explain(error, self._where)
-            failures = dict.fromkeys(batch.keys, explained)
-            for errand in batch.errands:
-                errand.failure = explained
-        self._fallen.update(failures)
-        return failures
+    def _explain(self, error: Exception) -> StoreError:
+        return explain(error, self._where)
 
-    async def _patiently(self, batch: Batch) -> set[Key]:
+    async def _write(self, batch: Batch) -> set[Key]:
         """Write, and retry while the database is away. Before a retry, check whether the lost transaction was
         committed."""
         wait, uncertain = 0.02, False
@@ -115,16 +95,17 @@ class PostgresWriter:
             try:
                 if self._db is None:
                     self._db = await connect(self._url)
+                db = PostgresDatabase(self._db)
                 if uncertain:
                     written = await self._was_written(self._db, batch)
                     if written is None:
                         raise psycopg.OperationalError("the transaction is still under way")
                     if written:
-                        fenced = await find_fenced(self._db, batch)
+                        fenced = await find_fenced(db, batch)
                         self._patience.renew()
                         return fenced
                 self._receipt = None
-                fenced = await write(self._db, batch, self._name, self._keep_receipt)
+                fenced = await write(db, batch, self._name, self._keep_receipt)
             except (psycopg.Error, OSError) as error:
                 doubled = uncertain and isinstance(error, UniqueViolation)
                 undone = is_undone(error)
@@ -154,14 +135,10 @@ class PostgresWriter:
             "JOIN unnest(%s::bigint[], %s::bigint[]) AS b (id, epoch) ON b.id = event.id "
             "WHERE run.epoch = b.epoch"
         )
-        row = await (await db.execute(sql, (batch.rows[::6], batch.rows[1::6]))).fetchone()
+        row = await (await db.execute(sql, (batch.rows[::ROW_WIDTH], batch.rows[1::ROW_WIDTH]))).fetchone()
         return bool(row and row[0])
 
     async def _drop(self) -> None:
         db, self._db = self._db, None
         if db is not None:
             await db.close()
-
-
-def _nobody(report: Report) -> None:
-    """Default for `settle`; nothing is submitted before a queue replaces it."""

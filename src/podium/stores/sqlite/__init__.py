@@ -1,14 +1,12 @@
 """SQLite store: the log in one file, with write-ahead log, fsync at every commit, group commit and fencing.
 
-store        the class that the engine uses; runs, leases and facts
+store        the class that the engine uses; builds it from its parts
 writer       the thread that writes batches, and inline commits
-statements   SQL for batches and rare writes
-reader       read queries for runs, events and inboxes
-facts        project facts and full-text search
-reply_cache  cached replies, shared by all runs
-tails        notification of log tails and inbox subscribers
+database     SQL on connections: queries, batches, statements over many rows
+facts        full-text search over facts
+tails        notification of log tails and inbox subscribers of other processes
 lock         lock files that show which processes are alive
-connection   connections, migrations, error messages, bulk statements
+connection   connections, migrations, error messages
 """
 
 from __future__ import annotations

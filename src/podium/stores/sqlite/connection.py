@@ -1,4 +1,4 @@
-"""Connections, migrations, error messages, bulk statements, and detection of a removed file.
+"""Connections, migrations, error messages, and detection of a removed file.
 
 SQLite keeps writing to a file that was deleted, and reports success: what it commits is lost.
 """
@@ -11,13 +11,12 @@ import shutil
 import sqlite3
 import time
 from pathlib import Path
-from typing import Any
 
 from podium.errors import StoreError, StoreFullError, StoreGoneError, UsageError
 from podium.settings.places import default_store, make_private_file, make_private_folder, named, store_path
 
-PATIENCE_S = 60.0
-"""Seconds that a write waits for other processes that are writing."""
+LOCK_TIMEOUT_S = 60.0
+"""Default seconds that a write waits for other processes that are writing."""
 
 _NEARLY_NOTHING = 256 * 1024
 """With less free space than this, in bytes, an I/O error counts as a full disk: SQLite reports some of them
@@ -43,8 +42,8 @@ def explain(error: BaseException, path: Path) -> StoreError:
         )
     elif code == sqlite3.SQLITE_BUSY:
         explained = StoreError(
-            f"Other processes kept the store {path} locked for over {PATIENCE_S:.0f} s.",
-            hint="Find out with `fuser` who has it open.",
+            f"Other processes kept the store {path} locked for too long.",
+            hint="Find the processes that have it open with `fuser`, or wait longer: set `lock_timeout`.",
         )
     elif code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
         explained = StoreError(
@@ -113,7 +112,7 @@ def prepare(name: str | Path) -> Path:
     return path
 
 
-def connect(path: Path, *, patience: float = PATIENCE_S) -> sqlite3.Connection:
+def connect(path: Path, *, patience: float = LOCK_TIMEOUT_S) -> sqlite3.Connection:
     """Open a connection on which every commit is on disk when it returns.
 
     `isolation_level=None`: this package begins and ends transactions explicitly. Connections may move between
@@ -146,13 +145,15 @@ def connect_near(path: Path) -> tuple[sqlite3.Connection, sqlite3.Connection]:
     return near, reading
 
 
-def open_database(path: Path, schema: Path = SCHEMA) -> sqlite3.Connection:
+def open_database(
+    path: Path, schema: Path = SCHEMA, *, lock_timeout: float = LOCK_TIMEOUT_S
+) -> sqlite3.Connection:
     """Open the first connection to a store; create or migrate it if needed."""
     db: sqlite3.Connection | None = None
     try:
-        db = connect(path)
+        db = connect(path, patience=lock_timeout)
         _check(db, path)
-        _use_wal(db, path)
+        _use_wal(db, path, lock_timeout)
         db.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
         migrate(db, path, schema)
     except BaseException as error:
@@ -224,10 +225,10 @@ def _check(db: sqlite3.Connection, path: Path) -> None:
         )
 
 
-def _use_wal(db: sqlite3.Connection, path: Path) -> None:
+def _use_wal(db: sqlite3.Connection, path: Path, lock_timeout: float) -> None:
     """Switch to WAL mode. SQLite does not wait when two processes switch a new file at once, so retry
     here."""
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + lock_timeout
     while True:
         try:
             (mode,) = db.execute("PRAGMA journal_mode = WAL").fetchone()
@@ -251,71 +252,14 @@ def _pragma(db: sqlite3.Connection, name: str) -> int:
 
 def _statements(script: str) -> list[str]:
     """Return the statements of a script, one by one: `executescript` would commit in between."""
-    found: list[str] = []
+    statements: list[str] = []
     text = ""
     for line in script.splitlines(keepends=True):
         text += line
         if sqlite3.complete_statement(text):
-            found.append(text)
+            statements.append(text)
             text = ""
-    return found
-
-
-_SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
-
-
-class Bulk:
-    """One statement for many rows of parameters, with `{values}` in its text.
-
-    There are a few fixed sizes, so that prepared statements are reused; a smaller number of rows is padded
-    with NULLs (or another `filler`), which the statement must skip.
-
-    For bytes and NULL, Python's module first searches for an adapter, which takes longer than everything else
-    and blocks the event loop; for a `bytearray` it does not. `binary` are the columns of a row whose values
-    are always bytes.
-    """
-
-    def __init__(
-        self, width: int, sql: str, *, binary: tuple[int, ...] = (), filler: int | None = None
-    ) -> None:
-        self.width = width
-        self._binary = binary
-        self._filler = filler
-        self.most = _SIZES[-1] * width
-        self._sql = sql
-        self._texts: dict[int, str] = {}
-        self._fits: dict[int, tuple[str, list[int | None]]] = {}
-
-    def execute(self, db: sqlite3.Connection, parameters: list[Any]) -> int:
-        """Run it over all parameters; return the number of rows written."""
-        if len(parameters) <= self.most:
-            return self._run(db, parameters).rowcount
-        return sum(self._run(db, some).rowcount for some in self._slices(parameters))
-
-    def query(self, db: sqlite3.Connection, parameters: list[Any]) -> list[Any]:
-        """Return the single value of each statement that is run."""
-        return [self._run(db, some).fetchone()[0] for some in self._slices(parameters)]
-
-    def _run(self, db: sqlite3.Connection, parameters: list[Any]) -> sqlite3.Cursor:
-        count = len(parameters) // self.width
-        text, filler = self._fits.get(count) or self._fit(count)
-        given = parameters + filler
-        for column in self._binary:
-            here = slice(column, len(parameters), self.width)
-            given[here] = map(bytearray, given[here])
-        return db.execute(text, given)
-
-    def _fit(self, count: int) -> tuple[str, list[int | None]]:
-        """Return the statement for this number of rows and its padding; built on first use."""
-        size = next(size for size in _SIZES if size >= count)
-        if size not in self._texts:
-            row = f"({', '.join('?' * self.width)})"
-            self._texts[size] = self._sql.format(values=", ".join([row] * size))
-        fit = self._texts[size], [self._filler] * (self.width * (size - count))
-        return self._fits.setdefault(count, fit)
-
-    def _slices(self, parameters: list[Any]) -> list[list[Any]]:
-        return [parameters[start : start + self.most] for start in range(0, len(parameters), self.most)]
+    return statements
 
 
 INTERVAL_S = 0.1
@@ -334,8 +278,8 @@ class FileIdentity:
     def check(self) -> None:
         """Raise `StoreGoneError` if a file is not the one that was opened."""
         for file, inode in self._known.items():
-            if inode is not None and (found := _inode(file)) != inode:
-                what = "removed" if found is None else "replaced by another file"
+            if inode is not None and (current := _inode(file)) != inode:
+                what = "removed" if current is None else "replaced by another file"
                 raise StoreGoneError(
                     f"{file} was {what} while the store {self._path} was in use.",
                     hint="What was written since then is lost. Put the file back, then resume the run.",
@@ -361,7 +305,7 @@ class FileIdentity:
 def _inode(file: Path) -> tuple[int, int] | None:
     """Return device and inode; `None` if there is no such file."""
     try:
-        found = os.stat(file)
+        status = os.stat(file)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino

@@ -10,29 +10,30 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 from podium.errors import StoreError, StoreGoneError
 from podium.stores.batch import ROW_WIDTH, Batch, Key
-from podium.stores.commit_queue import BatchWriter, Bells, CommitQueue, Report
+from podium.stores.commit_queue import Report, Writer
+from podium.stores.sql import run_now
 from podium.stores.sqlite.connection import FileIdentity, empty_log, explain, is_busy, open_database
-from podium.stores.sqlite.statements import write
+from podium.stores.sqlite.database import SqliteDatabase
 
 
-class SqliteWriter:
+class SqliteWriter(Writer):
     """Owns the writer thread and its connection. Everything but `_run` and below belongs to the event
     loop."""
 
-    def __init__(self, path: Path) -> None:
-        self.settle: Callable[[Report], None] = _nobody
+    def __init__(self, path: Path, lock_timeout: float) -> None:
+        super().__init__()
         self._path = path
+        self._lock_timeout = lock_timeout
+        self._db: SqliteDatabase | None = None
         self._loop = asyncio.get_running_loop()
         self._queue: queue.SimpleQueue[Batch | asyncio.Future[None] | None] = queue.SimpleQueue()
         self._opened: asyncio.Future[None] = self._loop.create_future()
         self._closed: asyncio.Future[None] = self._loop.create_future()
         # Daemon, so that a program that does not close its store can still exit.
         self._thread = threading.Thread(target=self._run, name="podium-writer", daemon=True)
-        self._fallen: set[Key] = set()
         self.identity: FileIdentity | None = None
         """Set once all connections are open."""
 
@@ -70,16 +71,17 @@ class SqliteWriter:
 
     def _run(self) -> None:
         try:
-            db = open_database(self._path)
-        except Exception as error:  # noqa: BLE001 - whoever opens the store gets it
-            self._tell(_fail, self._opened, error)
+            db = open_database(self._path, lock_timeout=self._lock_timeout)
+        except Exception as error:  # noqa: BLE001 - `start` raises it
+            self._call_on_loop(_fail, self._opened, error)
         else:
-            self._tell(_succeed, self._opened)
+            self._call_on_loop(_succeed, self._opened)
+            self._db = SqliteDatabase(db)
             with closing(db):
                 while self._write_next(db):
                     pass
         finally:
-            self._tell(_succeed, self._closed)
+            self._call_on_loop(_succeed, self._closed)
 
     def _write_next(self, db: sqlite3.Connection) -> bool:
         """Wait for a batch, merge the batches queued after it, and write. Returns `False` when it should
@@ -95,8 +97,8 @@ class SqliteWriter:
                 batch.absorb(last)
                 merged += 1
             start = time.perf_counter()
-            failures = self._write(db, batch)
-            self._tell(self.settle, Report(batch, merged, failures, time.perf_counter() - start))
+            failures = run_now(self._write_what_can_be(batch))
+            self._call_on_loop(self.settle, Report(batch, merged, failures, time.perf_counter() - start))
         if isinstance(last, asyncio.Future):
             self._checkpoint(db, last)
         return last is not None
@@ -105,48 +107,30 @@ class SqliteWriter:
         try:
             empty_log(db)
         except sqlite3.Error as error:
-            self._tell(_fail, done, explain(error, self._path))
+            self._call_on_loop(_fail, done, explain(error, self._path))
         else:
-            self._tell(_succeed, done)
+            self._call_on_loop(_succeed, done)
 
-    def _write(self, db: sqlite3.Connection, batch: Batch) -> dict[Key, StoreError | None]:
-        """Write a batch. If that fails, write each part alone, so that one failure does not affect the
-        others.
+    async def _write(self, batch: Batch) -> set[Key]:
+        assert self._db is not None
+        fenced = self._db.write(batch)
+        if self.identity is not None and (batch.has_operations or self.identity.is_due()):
+            self.identity.check()  # after the commit: one to a file that is gone has failed
+        return fenced
 
-        What fails is dropped, and its lease becomes invalid: no later row of it is written, because the log
-        would have a gap. The run continues when it is acquired again.
-        """
-        if self._fallen:
-            batch.drop(self._fallen)
-        try:
-            failures: dict[Key, StoreError | None] = dict.fromkeys(write(db, batch))
-            if self.identity is not None and (batch.has_errands or self.identity.is_due()):
-                self.identity.check()  # after the commit: one to a file that is gone has failed
-        except Exception as error:  # noqa: BLE001 - it goes to everyone who waits
-            parts = batch.parts()
-            if len(parts) > 1 and not is_busy(error) and not isinstance(error, StoreGoneError):
-                failures = {}
-                for part in parts:
-                    failures.update(self._write(db, part))
-                return failures
-            explained = explain(error, self._path)
-            failures = dict.fromkeys(batch.keys, explained)
-            for errand in batch.errands:
-                errand.failure = explained
-        self._fallen.update(failures)
-        return failures
+    def _affects_all(self, error: Exception) -> bool:
+        return is_busy(error) or isinstance(error, StoreGoneError)
 
-    def _tell(self, call: Callable[..., object], *args: object) -> None:
+    def _explain(self, error: Exception) -> StoreError:
+        return explain(error, self._path)
+
+    def _call_on_loop(self, call: Callable[..., object], *args: object) -> None:
         try:
             self._loop.call_soon_threadsafe(call, *args)
         except RuntimeError:
             if not self._loop.is_closed():
                 raise
             # The loop ended without closing its store: there is no receiver.
-
-
-def _nobody(report: Report) -> None:
-    """Default for `settle`; nothing is submitted before a queue replaces it."""
 
 
 def _succeed(future: asyncio.Future[None]) -> None:
@@ -170,6 +154,48 @@ _QUICK_S = 0.001
 """Seconds for which an inline commit may block the event loop."""
 
 
+class InlineWriter:
+    """Writes small batches on the event loop's thread; see `podium.stores.commit_queue.InlineCommits`."""
+
+    def __init__(
+        self, connection: sqlite3.Connection, identity: FileIdentity, is_alone: Callable[[], bool]
+    ) -> None:
+        self.is_alone = is_alone
+        self._db = SqliteDatabase(connection)
+        self._identity = identity
+        self._pace = CommitPace()
+        self._stretch = 0
+
+    def write(self, batch: Batch) -> set[Key] | None:
+        """Write a batch and return the keys of fenced-off leases; `None` if the writer should do it."""
+        if (
+            len(batch.rows) > _SMALL
+            or batch.blobs
+            or batch.notes
+            or self._pace.median > _QUICK_S
+            or self._stretch == _STRETCH
+            or ((batch.releases or self._identity.is_due()) and self._identity.problem())
+        ):
+            return None
+        start = time.perf_counter()
+        try:
+            fenced = self._db.write(batch)
+        except (sqlite3.Error, TypeError, ValueError, OverflowError):
+            return None  # locked, full or wrong: the writer waits, retries and reports the error
+        self._pace.note(time.perf_counter() - start)
+        self._stretch += 1
+        return fenced
+
+    def note(self, report: Report | None) -> None:
+        if report is None:
+            self._stretch = 0
+        elif report.batch.waiters and len(report.batch.rows) <= _SMALL:
+            self._pace.note(report.seconds)
+
+    def close(self) -> None:
+        self._db.connection.close()
+
+
 class CommitPace:
     """Median duration of recent small commits, in seconds."""
 
@@ -182,92 +208,3 @@ class CommitPace:
         self._recent[self._next] = seconds
         self._next = (self._next + 1) % len(self._recent)
         self.median = sorted(self._recent)[len(self._recent) // 2]
-
-
-class InlineCommit(CommitQueue):
-    """A queue that commits on the event loop's thread while commits are fast enough."""
-
-    def __init__(
-        self, writer: BatchWriter, near: sqlite3.Connection, bells: Bells, identity: FileIdentity
-    ) -> None:
-        super().__init__(writer, bells)
-        self._identity = identity
-        self._near = near
-        self._pace = CommitPace()
-        self._stretch = 0
-
-    def commit(
-        self,
-        lease: Any,
-        waiter: asyncio.Future[Any] | None = None,
-        outcome: Any = None,
-        first: Callable[[], None] | None = None,
-    ) -> asyncio.Future[Any] | None:
-        if (
-            self.live <= 1
-            and not self._in_flight
-            and not self._flushing
-            and lease.failure is None
-            and self._commit_here()
-            and lease.failure is None
-        ):
-            return None
-        return super().commit(lease, waiter, outcome, first)
-
-    def _commit_here(self) -> bool:
-        """Write everything that is queued on this thread; return `False` if the writer should do it."""
-        batch = self._batch
-        fenced = self._write_here(batch)
-        if fenced is None:
-            return False
-        if fenced:
-            self._give_up(dict.fromkeys(fenced))
-        if self._bells.has_tails:
-            self._bells.ring(batch.numbers)
-        return True
-
-    def _write_here(self, batch: Batch) -> set[Key] | None:
-        """Write the queued batch on this thread and return the keys of leases that were fenced off; `None` if
-        the writer should do it, with the batch still queued."""
-        if (
-            len(batch.rows) > _SMALL
-            or batch.blobs
-            or batch.notes
-            or self._pace.median > _QUICK_S
-            or self._stretch == _STRETCH
-            or ((batch.liberations or self._identity.is_due()) and self._identity.problem())
-        ):
-            return None
-        start = time.perf_counter()
-        try:
-            fenced = write(self._near, batch)
-        except (sqlite3.Error, TypeError, ValueError, OverflowError):
-            return None  # locked, full or wrong: the writer waits, retries and reports the error
-        self._pace.note(time.perf_counter() - start)
-        self._stretch += 1
-        self._batch = Batch()
-        self._flushed += 1
-        return fenced
-
-    def _flush(self) -> None:
-        """Start or end a single run inline too; everything else goes to the writer."""
-        batch = self._batch
-        if self.live <= 1 and not self._in_flight and not self._closed and _is_single(batch):
-            fenced = self._write_here(batch)
-            if fenced is not None:
-                self._flushing = False
-                super()._settle(Report(batch, 0, dict.fromkeys(fenced), 0.0))
-                return
-        self._stretch = 0
-        super()._flush()
-
-    def _settle(self, report: Report) -> None:
-        if report.batch.waiters and len(report.batch.rows) <= _SMALL:
-            self._pace.note(report.seconds)
-        super()._settle(report)
-
-
-def _is_single(batch: Batch) -> bool:
-    """Return whether a batch creates, acquires or releases one run and does nothing else."""
-    errands = len(batch.creations) + len(batch.liberations) + len(batch.acquisitions)
-    return errands == 1 and not batch.jobs and not any(creation.blobs for creation in batch.creations)

@@ -7,7 +7,7 @@ import hashlib
 import os
 import threading
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.parse import quote, unquote
 
 import msgspec
@@ -39,6 +39,18 @@ class Shelved(msgspec.Struct, frozen=True):
     semantic: bool = False
     """The documents have embedding vectors."""
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the data for JSON output."""
+        return {
+            "name": self.name,
+            "folder": str(self.folder),
+            "documents": self.documents,
+            "unreadable": self.troubles,
+            "characters": self.characters,
+            "indexed_at": self.indexed_at,
+            "semantic": self.semantic,
+        }
+
 
 def shelf_of(settings: Settings) -> Path:
     """Return the folder of the indexes: next to a SQLite store, otherwise in the user's data folder."""
@@ -61,23 +73,23 @@ def _real(folder: str | Path) -> Path:
 
 def list_corpora(settings: Settings) -> list[Shelved]:
     """Return all indexed corpora, sorted by name; blocking."""
-    found = [_look(file) for file in sorted(shelf_of(settings).glob("*.sqlite"))]
-    return sorted((one for one in found if one is not None), key=lambda one: (one.name, str(one.folder)))
+    corpora = [corpus for file in shelf_of(settings).glob("*.sqlite") if (corpus := _look(file))]
+    return sorted(corpora, key=lambda corpus: (corpus.name, str(corpus.folder)))
 
 
 def find_corpus(reference: str, settings: Settings) -> Shelved:
     """Find a corpus by name or folder, or raise a `ToolError`; blocking."""
     known = list_corpora(settings)
-    called = [one for one in known if one.name == reference]
+    called = [corpus for corpus in known if corpus.name == reference]
     if len(called) == 1:
         return called[0]
     folder = _real(reference)
-    for one in known:
-        if one.folder == folder:
-            return one
+    for corpus in known:
+        if corpus.folder == folder:
+            return corpus
     if called:
         raise ToolError(f"Several corpora are called {reference!r}: name one by its folder.")
-    meant = nearest(reference, [one.name for one in known])
+    meant = nearest(reference, [corpus.name for corpus in known])
     also = f" Did you mean {meant!r}?" if meant else ""
     raise ToolError(f"There is no corpus {reference!r}.{also}")
 
@@ -173,14 +185,14 @@ async def open_corpus(
     """
     stop, loop = threading.Event(), asyncio.get_running_loop()
 
-    def tell(read: int, all_: int) -> None:
+    def report(read: int, all_: int) -> None:
         """Pass progress to the event loop: a thread that prints while the interpreter exits would abort
         it."""
         if progress is not None and not stop.is_set() and not loop.is_closed():
             loop.call_soon_threadsafe(progress, read, all_)
 
     try:
-        return await offload(_open, Path(folder), settings, name, at, stop, tell, semantic)
+        return await offload(_open, Path(folder), settings, name, at, stop, report, semantic)
     except asyncio.CancelledError:
         stop.set()
         raise
@@ -189,12 +201,29 @@ async def open_corpus(
 async def search_all(corpora: list[Shelved], query: str, limit: int) -> list[tuple[Shelved, CorpusPassage]]:
     """Search several corpora, best passages first. Vectors are used only if all corpora have them: scores
     with and without vectors are not comparable."""
-    semantic = all(one.semantic for one in corpora)
-    found: list[tuple[Shelved, CorpusPassage]] = []
-    for one in corpora:
-        passages = await offload(_search, one.file, query, limit, semantic)
-        found += [(one, passage) for passage in passages]
-    return sorted(found, key=lambda pair: -pair[1].score)[:limit]
+    semantic = all(corpus.semantic for corpus in corpora)
+    results: list[tuple[Shelved, CorpusPassage]] = []
+    for corpus in corpora:
+        passages = await offload(_search, corpus.file, query, limit, semantic)
+        results += [(corpus, passage) for passage in passages]
+    return sorted(results, key=lambda pair: -pair[1].score)[:limit]
+
+
+def passage_data(corpus: Shelved, passage: CorpusPassage) -> dict[str, Any]:
+    """Return the data of a found passage for JSON output."""
+    return {
+        "corpus": corpus.name,
+        "url": url_of(passage.path),
+        "path": passage.path,
+        "title": passage.title,
+        "published": passage.published,
+        "authors": list(passage.authors),
+        "media_type": passage.media_type,
+        "snippet": passage.snippet,
+        "start": passage.start,
+        "end": passage.end,
+        "score": round(passage.score, 4),
+    }
 
 
 def url_of(path: str) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from podium.settings.places import make_private_file
-from podium.stores.sqlite.facts import spaced
+from podium.stores.rows import spaced
 from podium.tools.documents.document import Document
 from podium.tools.documents.word_vectors import MODEL, Meaning
 from podium.tools.folder import FolderEntry
@@ -185,15 +185,22 @@ def _insert(db: sqlite3.Connection, read: Read) -> None:
     document, entry = read.document, read.entry
     apart = spaced(document.text)
     title = document.title or entry.path.rpartition("/")[2].rpartition(".")[0]
-    number = db.execute(
-        "INSERT INTO document (path, size, mtime_ns, sha256, media_type, title, published, authors, text, "
-        "spaced, cut, trouble) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            entry.path, entry.size, entry.mtime_ns, read.sha256, read.media_type, title, document.published,
-            json.dumps(document.authors, ensure_ascii=False), document.text,
-            apart if apart != document.text else None, document.cut, read.trouble,
-        ),
-    ).lastrowid  # fmt: skip
+    row = {
+        "path": entry.path,
+        "size": entry.size,
+        "mtime_ns": entry.mtime_ns,
+        "sha256": read.sha256,
+        "media_type": read.media_type,
+        "title": title,
+        "published": document.published,
+        "authors": json.dumps(document.authors, ensure_ascii=False),
+        "text": document.text,
+        "spaced": apart if apart != document.text else None,
+        "cut": document.cut,
+        "trouble": read.trouble,
+    }
+    values = ", ".join(f":{name}" for name in row)
+    number = db.execute(f"INSERT INTO document ({', '.join(row)}) VALUES ({values})", row).lastrowid
     if not read.trouble:
         db.execute("INSERT INTO words (rowid, title, body) VALUES (?, ?, ?)", (number, title, apart))
     if read.meaning is not None and read.meaning.places:

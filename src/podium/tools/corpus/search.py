@@ -10,7 +10,7 @@ from math import log
 
 import msgspec
 
-from podium.stores.sqlite.facts import query_of
+from podium.stores.sqlite.database import query_of
 from podium.tools.documents import word_vectors as meaning
 
 DEPTH = 50
@@ -36,15 +36,15 @@ class Near(msgspec.Struct, frozen=True):
 def nearest(db: sqlite3.Connection, query: str, limit: int) -> list[Near]:
     """Return the documents nearest to a query; empty if there are no vectors or the embedding model is not
     installed."""
-    given = db.execute("SELECT 1 FROM meaning WHERE model = ? LIMIT 1", (meaning.MODEL,)).fetchone()
-    if given is None or not query.strip() or not meaning.is_installed():
+    row = db.execute("SELECT 1 FROM meaning WHERE model = ? LIMIT 1", (meaning.MODEL,)).fetchone()
+    if row is None or not query.strip() or not meaning.is_installed():
         return []
-    asked = meaning.vectors_of([query])
+    vector = meaning.vectors_of([query])
     best: list[tuple[float, int, int]] = []
     rows = db.execute("SELECT number, vectors FROM meaning WHERE model = ?", (meaning.MODEL,))
     while chunk := rows.fetchmany(_CHUNK):
-        found = meaning.nearest(asked, [vectors for _, vectors in chunk], limit)
-        best += [(-similarity, chunk[which][0], place) for which, place, similarity in found]
+        hits = meaning.nearest(vector, [vectors for _, vectors in chunk], limit)
+        best += [(-similarity, chunk[which][0], place) for which, place, similarity in hits]
         best = sorted(best)[:limit]
     return [_near(db, number, place, -below) for below, number, place in best if -below >= LEAST]
 
@@ -68,17 +68,15 @@ LONGEST = 20_000
 """Characters of a query that are used."""
 _WORD = re.compile(r"[^\W_]+(?:['’\-][^\W_]+)*")
 _COMMON = frozenset(
-    (
-        "a", "about", "an", "and", "are", "as", "at", "be", "been", "but", "by", "can", "could", "did", "do",
-        "does", "for", "from", "had", "has", "have", "how", "i", "if", "in", "into", "is", "it", "its", "me",
-        "my", "of", "on", "or", "our", "shall", "should", "so", "than", "that", "the", "their", "them",
-        "then", "there", "these", "they", "this", "those", "to", "was", "we", "were", "what", "when",
-        "where", "which", "who", "whose", "why", "will", "with", "would", "you", "your",
-    )
-)  # fmt: skip
+    """
+    a about an and are as at be been but by can could did do does for from had has have how i if in into
+    is it its me my of on or our shall should so than that the their them then there these they this
+    those to was we were what when where which who whose why will with would you your
+    """.split()
+)
 
 
-def telling(query: str, most: int) -> list[str]:
+def query_words(query: str, most: int) -> list[str]:
     """Return at most `most` words of the query without stop words, or with them if no others are left. The
     words hold only letters, digits, hyphens and apostrophes, so no search operator gets through."""
     words = list(dict.fromkeys(_WORD.findall(query[:LONGEST])))
@@ -143,8 +141,8 @@ def terms_of(query: str) -> list[str]:
     """Return the search terms: single words, and quoted phrases as a whole. None of them is an FTS
     operator."""
     text = query[:LONGEST].replace("\0", " ")
-    phrases = [" ".join(_QUERY_WORD.findall(found)) for found in _PHRASE.findall(text)]
-    terms = [*(phrase for phrase in phrases if phrase), *telling(_PHRASE.sub(" ", text), MOST_TERMS)]
+    phrases = [" ".join(_QUERY_WORD.findall(quoted)) for quoted in _PHRASE.findall(text)]
+    terms = [*(phrase for phrase in phrases if phrase), *query_words(_PHRASE.sub(" ", text), MOST_TERMS)]
     return list(dict.fromkeys(terms))[:MOST_TERMS]
 
 
@@ -206,8 +204,8 @@ def _weighed(db: sqlite3.Connection, terms: list[str]) -> list[tuple[float, str]
 
 def _weight(all_: int, many: int) -> float:
     odds = (all_ - many + 0.5) / (many + 0.5)
-    given = log(odds) if odds > 1 else 0.0
-    return log(1 + odds) / (given if given > 0 else 1e-6)
+    idf = log(odds) if odds > 1 else 0.0
+    return log(1 + odds) / (idf if idf > 0 else 1e-6)
 
 
 def _passage(
@@ -230,12 +228,12 @@ def _marked(db: sqlite3.Connection, matches: list[str], number: int) -> str:
     """Return an excerpt of the document around the matched terms; empty if none matches."""
     if not matches:
         return ""
-    found = db.execute(
+    row = db.execute(
         f"SELECT snippet(words, 1, '{_OPEN}', '{_CLOSE}', '', {TOKENS}) FROM words "
         "WHERE words MATCH ? AND rowid = ?",
         (" OR ".join(matches), number),
     ).fetchone()
-    return found[0] if found else ""
+    return row[0] if row else ""
 
 
 def _located(marked: str, text: str, apart: str | None) -> tuple[int, int]:
@@ -260,7 +258,7 @@ def _unspaced(text: str, place: int) -> int:
 
 
 def _rounded(text: str, start: int, end: int) -> tuple[int, int]:
-    ends = [found.end() for found in _SENTENCE_END.finditer(text, max(start - ROUNDING, 0), start)]
+    ends = [match.end() for match in _SENTENCE_END.finditer(text, max(start - ROUNDING, 0), start)]
     if ends:
         start = ends[-1]
     elif start <= ROUNDING:

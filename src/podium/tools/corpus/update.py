@@ -85,7 +85,7 @@ def update(
                 index.drop_vectors(db)
             moment = at or datetime.now(UTC).isoformat(timespec="seconds")
             index.describe(db, folder, name, moment, semantic=wanted)
-            troubles += _told(db)
+            troubles += _troubles(db)
             count: int = db.execute("SELECT count(*) FROM document WHERE trouble = ''").fetchone()[0]
     return Changes(count, added, changed, len(gone), troubles)
 
@@ -239,7 +239,7 @@ def _sentence(path: str, reason: str) -> str:
     return reason if reason.startswith(path) else f"{path}: {reason.rstrip('.')}."
 
 
-def _told(db: sqlite3.Connection) -> list[str]:
+def _troubles(db: sqlite3.Connection) -> list[str]:
     """Return troubles of earlier and current reads. Unreadable files stay in the index, so that each update
     reports them without a retry."""
     rows = db.execute("SELECT trouble FROM document WHERE trouble != '' ORDER BY path")

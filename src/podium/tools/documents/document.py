@@ -59,17 +59,17 @@ def line(value: object, limit: int) -> str:
 def iso_date(value: object) -> str:
     """Return the date in a value as `2024`, `2024-05` or `2024-05-17`; empty if there is none."""
     text = line(value, 100)
-    if found := _DATE.match(text):
-        return _checked(found)
+    if match := _DATE.match(text):
+        return _checked(match)
     try:
         return parsedate_to_datetime(text).date().isoformat() if text else ""
     except ValueError:  # not an RFC 2822 date either
         return ""
 
 
-def _checked(found: re.Match[str]) -> str:
+def _checked(match: re.Match[str]) -> str:
     """Return the valid part of a date: 2024-13-45 yields only the year."""
-    year, month, day = found[1], found[2], found[3]
+    year, month, day = match[1], match[2], match[3]
     for shape, parts in (("%Y-%m-%d", (year, month, day)), ("%Y-%m", (year, month)), ("%Y", (year,))):
         if None in parts:
             continue
@@ -97,5 +97,5 @@ def charset_inside(body: bytes) -> str:
     """Return the encoding that a document declares by BOM or in its HTML head; empty if none."""
     if body.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "utf-16"
-    found = re.search(rb"<meta[^>]{0,200}charset=[\"']?([\w.:-]{1,40})", body[:2048], re.IGNORECASE)
-    return found[1].decode("ascii", "replace") if found else ""
+    match = re.search(rb"<meta[^>]{0,200}charset=[\"']?([\w.:-]{1,40})", body[:2048], re.IGNORECASE)
+    return match[1].decode("ascii", "replace") if match else ""

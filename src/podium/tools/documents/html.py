@@ -10,8 +10,6 @@ from importlib import import_module
 from itertools import chain
 from typing import Any, cast
 
-import msgspec
-
 from podium.tools.documents.document import Document, kept
 
 etree: Any = import_module("lxml.etree")
@@ -19,17 +17,27 @@ etree: Any = import_module("lxml.etree")
 Element = Any
 
 _SILENT = (
-    "script", "style", "noscript", "template", "svg", "math", "iframe", "object", "canvas", "head", "button",
-    "select", "textarea",
-)  # fmt: skip
+    "script",
+    "style",
+    "noscript",
+    "template",
+    "svg",
+    "math",
+    "iframe",
+    "object",
+    "canvas",
+    "head",
+    "button",
+    "select",
+    "textarea",
+)
 _BLOCKS = frozenset(
-    (
-        "address", "article", "aside", "blockquote", "body", "br", "caption", "center", "dd", "details",
-        "dialog", "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "h1", "h2", "h3",
-        "h4", "h5", "h6", "header", "hgroup", "hr", "legend", "li", "main", "nav", "ol", "p", "pre",
-        "section", "summary", "table", "tbody", "tfoot", "thead", "tr", "ul",
-    )
-)  # fmt: skip
+    """
+    address article aside blockquote body br caption center dd details dialog div dl dt fieldset
+    figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr legend li main nav ol p pre section
+    summary table tbody tfoot thead tr ul
+    """.split()
+)
 _CELLS = frozenset(("td", "th"))
 _CONTAINERS = frozenset(("div", "section", "ul", "ol", "table", "form", "header", "footer", "aside", "p"))
 _OUTER_TAGS = frozenset(("aside", "footer", "header"))
@@ -47,12 +55,12 @@ _PRUNED_NAMES = re.compile(
     re.IGNORECASE,
 )
 _CONTENT_NAMES = frozenset(
-    (
-        "content", "main", "main-content", "maincontent", "main_content", "mw-content-text", "bodycontent",
-        "article-body", "article_body", "articlebody", "article-content", "article__body", "story-body",
-        "entry-content", "post-content", "post-body", "markdown-body", "rst-content", "documentwrapper",
-    )
-)  # fmt: skip
+    """
+    content main main-content maincontent main_content mw-content-text bodycontent article-body
+    article_body articlebody article-content article__body story-body entry-content post-content
+    post-body markdown-body rst-content documentwrapper
+    """.split()
+)
 """Ids and classes that site generators and CMSs use for the main content."""
 _SMALLEST_SHARE = 0.2
 """Minimum share of the visible text outside links. An extracted article below it is not the content of the
@@ -73,21 +81,6 @@ _BREAK, _SPACE = "\x01", "\x02"
 """Placeholders for line breaks, and for spaces of preformatted text, until white space is normalized."""
 _DECLARATION = re.compile(r"^\s*<\?xml[^>]{0,200}\?>")
 _PARSER = etree.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True)
-
-
-class Page(msgspec.Struct, frozen=True):
-    """The readable text and title of a page."""
-
-    text: str
-    title: str = ""
-
-
-def read_page(source: str, content_type: str) -> Page:
-    """Return HTML as text; return anything else unchanged."""
-    if "html" not in content_type and not re.match(r"\s*<(!doctype html|html)", source, re.IGNORECASE):
-        return Page(source)
-    tree = parse(source)
-    return Page("") if tree is None else Page(content(tree, source), title_of(tree))
 
 
 def parse(source: str) -> Element | None:
@@ -123,13 +116,11 @@ def content(tree: Element, source: str) -> str:
     text = _plainly(tree, body, silent, visible) if visible >= len(source) * _DENSITY else None
     if text is None:
         text = _article(source)
+    if len(text) >= visible * _SMALLEST_SHARE:
+        return text
+    unlinked = max(visible - _linked(body, silent), visible // 4)
     # If so little is left, the page is a list or a table.
-    if (
-        len(text) < visible * _SMALLEST_SHARE
-        and len(text) < _unlinked(body, silent, visible) * _SMALLEST_SHARE
-    ):
-        return text_of(body, silent)
-    return text
+    return text_of(body, silent) if len(text) < unlinked * _SMALLEST_SHARE else text
 
 
 def _plainly(tree: Element, body: Element, silent: set[Any], visible: int) -> str | None:
@@ -180,21 +171,22 @@ def text_of(root: Element, skipped: Set[Any]) -> str:
 def _boilerplate(body: Element, visible: int) -> set[Any]:
     """Return the elements that are boilerplate by tag, role or class. An element with half of the page's text
     is never boilerplate."""
-    found: set[Any] = set()
+    elements: set[Any] = set()
     for element in body.iter(etree.Element):
-        tag, given = element.tag, element.attrib
+        tag, attributes = element.tag, element.attrib
         suspect = tag == "nav" or (tag in _OUTER_TAGS and _is_outside(element))
-        suspect = suspect or (bool(given) and tag not in _KEPT_TAGS and _is_named(tag, given))
+        suspect = suspect or (bool(attributes) and tag not in _KEPT_TAGS and _is_named(tag, attributes))
         if suspect and _length(element) < visible / 2:
-            found.add(element)
-    return found
+            elements.add(element)
+    return elements
 
 
-def _is_named(tag: str, given: Any) -> bool:
+def _is_named(tag: str, attributes: Any) -> bool:
     """Return True if role, classes or (for a container) id mark the element as boilerplate."""
-    if given.get("role") in _PRUNED_ROLES or given.get("aria-hidden") == "true" or "hidden" in given:
+    role, hidden = attributes.get("role"), attributes.get("aria-hidden") == "true" or "hidden" in attributes
+    if role in _PRUNED_ROLES or hidden or _is_pruned(attributes.get("class", "")):
         return True
-    return _is_pruned(given.get("class", "")) or (tag in _CONTAINERS and _is_pruned(given.get("id", "")))
+    return tag in _CONTAINERS and _is_pruned(attributes.get("id", ""))
 
 
 @lru_cache(maxsize=10_000)
@@ -210,24 +202,26 @@ def _is_outside(element: Element) -> bool:
 def _marked(body: Element) -> Element | None:
     """Return the single element that the page marks as its content; None if there is none or several."""
     mains: list[Element] = list(dict.fromkeys(chain(body.iter("main"), body.iterfind(".//*[@role='main']"))))
-    articles = [one for one in body.iter("article") if next(one.iterancestors("article"), None) is None]
+    articles = [
+        article for article in body.iter("article") if next(article.iterancestors("article"), None) is None
+    ]
     if len(articles) == 1 and (not mains or _length(articles[0]) * 2 > _length(mains[0])):
         return articles[0]
     if len(mains) == 1:
         return mains[0]
     named = [
-        one
-        for one in body.iter("div", "section", "td")
-        if not _CONTENT_NAMES.isdisjoint(f"{one.get('class', '')} {one.get('id', '')}".lower().split())
+        element
+        for element in body.iter("div", "section", "td")
+        if _CONTENT_NAMES & set(f"{element.get('class', '')} {element.get('id', '')}".lower().split())
     ]
-    outer = [one for one in named if not any(other in named for other in one.iterancestors())]
+    outer = [element for element in named if not any(other in named for other in element.iterancestors())]
     return outer[0] if len(outer) == 1 and not articles else None
 
 
 def _length(element: Element, skipped: Set[Any] = frozenset()) -> int:
     """Return the number of non-space characters of an element, without skipped elements."""
     whole = sum(map(len, "".join(element.itertext()).split()))
-    return whole - sum(_length(one) for one in skipped if _is_outermost(one, element, skipped))
+    return whole - sum(_length(part) for part in skipped if _is_outermost(part, element, skipped))
 
 
 def _is_outermost(element: Element, root: Element, skipped: Set[Any]) -> bool:
@@ -242,13 +236,11 @@ def _is_outermost(element: Element, root: Element, skipped: Set[Any]) -> bool:
 
 def _linked(body: Element, skipped: Set[Any]) -> int:
     """Return the number of characters inside links."""
-    links = (one for one in body.iter("a") if not any(parent in skipped for parent in one.iterancestors()))
-    return sum(_length(link) for link in links if link not in skipped)
-
-
-def _unlinked(body: Element, skipped: Set[Any], visible: int) -> int:
-    """Return the number of characters outside links; at least a quarter of the visible text."""
-    return max(visible - _linked(body, skipped), visible // 4)
+    return sum(
+        _length(link)
+        for link in body.iter("a")
+        if link not in skipped and not any(parent in skipped for parent in link.iterancestors())
+    )
 
 
 def _article(source: str) -> str:
@@ -259,9 +251,17 @@ def _article(source: str) -> str:
 
 _TITLES = ("og:title", "citation_title", "dc.title", "dcterms.title")
 _DATES = (
-    "article:published_time", "citation_publication_date", "citation_date", "dc.date", "dcterms.date",
-    "dcterms.created", "date", "publish_date", "published", "datepublished",
-)  # fmt: skip
+    "article:published_time",
+    "citation_publication_date",
+    "citation_date",
+    "dc.date",
+    "dcterms.date",
+    "dcterms.created",
+    "date",
+    "publish_date",
+    "published",
+    "datepublished",
+)
 _AUTHORS = ("citation_author", "author", "article:author", "dc.creator", "dcterms.creator", "byl")
 _MAX_META = 500
 _MAX_LINKED = 100_000
@@ -298,15 +298,15 @@ class _About:
             self._take(element)
 
     def _take(self, element: Element) -> None:
-        tag, given = element.tag, element.attrib
+        tag, attributes = element.tag, element.attrib
         if tag == "meta" and len(self.fields) < _MAX_META:
-            name = given.get("name") or given.get("property") or given.get("itemprop") or ""
-            self._add(name.lower(), given.get("content", ""))
+            name = attributes.get("name") or attributes.get("property") or attributes.get("itemprop") or ""
+            self._add(name.lower(), attributes.get("content", ""))
         elif tag == "time" and not self.time:
-            self.time = given.get("datetime", "")
+            self.time = attributes.get("datetime", "")
         elif tag == "h1" and not self.heading:
             self.heading = " ".join("".join(element.itertext()).split())
-        elif tag == "script" and given.get("type", "").lower() == "application/ld+json":
+        elif tag == "script" and attributes.get("type", "").lower() == "application/ld+json":
             self._linked((element.text or "")[:_MAX_LINKED])
 
     def first(self, names: tuple[str, ...]) -> str:
@@ -315,8 +315,9 @@ class _About:
     def authors(self) -> list[str]:
         """Return the authors of the first field in `_AUTHORS` that names any; URLs are skipped."""
         for name in _AUTHORS:
-            if told := [one for one in self.fields.get(name, []) if not re.match(r"https?://", one)]:
-                return told
+            values = self.fields.get(name, [])
+            if authors := [value for value in values if not re.match(r"https?://", value)]:
+                return authors
         return []
 
     def _add(self, name: str, value: str) -> None:
@@ -332,6 +333,6 @@ class _About:
             fields = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
             self._add("datepublished", str(fields.get("datePublished") or ""))
             author: Any = fields.get("author")
-            for one in cast("list[Any]", author if isinstance(author, list) else [author])[:20]:
-                name = cast("dict[str, Any]", one).get("name") if isinstance(one, dict) else one
+            for person in cast("list[Any]", author if isinstance(author, list) else [author])[:20]:
+                name = cast("dict[str, Any]", person).get("name") if isinstance(person, dict) else person
                 self._add("author", name if isinstance(name, str) else "")

@@ -13,9 +13,8 @@ from typing import Self
 import msgspec
 
 from podium.settings import variable
-from podium.tools.documents.child import LENGTH, ReadRequest, ReadResponse
+from podium.tools.documents.child import LENGTH, PLAIN, ReadRequest, ReadResponse, read_plain
 from podium.tools.documents.document import Document
-from podium.tools.documents.plain import PLAIN, read_plain
 from podium.tools.documents.word_vectors import Meaning
 from podium.tools.tool import ToolError
 
@@ -59,8 +58,8 @@ class DocumentReader:
         """Like `read`, and return the vectors of its passages. All types are read in the process."""
         return self._answered(ReadRequest(media_type, data, embed=True))
 
-    def _answered(self, asked: ReadRequest) -> tuple[Document, Meaning | None]:
-        answer = self._ask(asked)
+    def _answered(self, request: ReadRequest) -> tuple[Document, Meaning | None]:
+        answer = self._ask(request)
         if answer.document is None:
             raise ToolError(answer.trouble)
         return answer.document, answer.meaning
@@ -72,9 +71,9 @@ class DocumentReader:
             child.kill()
             child.communicate()
 
-    def _ask(self, asked: ReadRequest) -> ReadResponse:
+    def _ask(self, request: ReadRequest) -> ReadResponse:
         child = self._child = self._child or _start()
-        message = msgspec.msgpack.encode(asked)
+        message = msgspec.msgpack.encode(request)
         try:
             _send(child, len(message).to_bytes(LENGTH) + message)
             until = time.monotonic() + self._seconds
@@ -85,40 +84,44 @@ class DocumentReader:
             raise ToolError(f"reading it took longer than {self._seconds:g} s") from error
         except (OSError, EOFError) as error:
             self.close()
-            raise ToolError("it cannot be read: its reader gave up") from error
+            raise ToolError("it cannot be read: its reader process ended") from error
 
 
 def _start() -> subprocess.Popen[bytes]:
     """Start the child process. It gets no API keys, and its working directory is not on `sys.path`. It has
     its own process group, so that Ctrl-C in the terminal does not look like a reader that crashed."""
-    kept = {name: value for name in ("PATH", "PYTHONPATH", "LANG") if (value := variable(name))}
+    env = {name: value for name in ("PATH", "PYTHONPATH", "LANG") if (value := variable(name))}
     return subprocess.Popen(
         [sys.executable, "-P", "-m", "podium.tools.documents.child"],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=kept, bufsize=0,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=env,
+        bufsize=0,
         process_group=0,
-    )  # fmt: skip
+    )
 
 
 def _send(child: subprocess.Popen[bytes], message: bytes) -> None:
     assert child.stdin is not None
-    left = memoryview(message)
-    while left:
-        left = left[child.stdin.write(left) :]
+    unsent = memoryview(message)
+    while unsent:
+        unsent = unsent[child.stdin.write(unsent) :]
 
 
 def _exactly(child: subprocess.Popen[bytes], size: int, until: float) -> bytes:
     assert child.stdout is not None
-    pieces, left = list[bytes](), size
+    pieces, missing = list[bytes](), size
     with selectors.DefaultSelector() as waiting:
         waiting.register(child.stdout, selectors.EVENT_READ)
-        while left:
+        while missing:
             if not waiting.select(max(until - time.monotonic(), 0)):
                 raise TimeoutError
-            piece = child.stdout.read(min(left, 1_000_000))
+            piece = child.stdout.read(min(missing, 1_000_000))
             if not piece:
                 raise EOFError
             pieces.append(piece)
-            left -= len(piece)
+            missing -= len(piece)
     return b"".join(pieces)
 
 

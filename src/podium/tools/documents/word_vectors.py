@@ -71,7 +71,7 @@ def passages(text: str) -> list[tuple[int, int]]:
     while start < len(text):
         end = min(start + PASSAGE, len(text))
         if end < len(text):
-            ends = [found.end() for found in _END.finditer(text, start + PASSAGE // 4, end)]
+            ends = [match.end() for match in _END.finditer(text, start + PASSAGE // 4, end)]
             end = ends[-1] if ends else end
         if text[start:end].strip():
             places.append((start, end))
@@ -117,9 +117,9 @@ def _similarities(query: bytes, vectors: bytes) -> Any:
     """Return the cosine of one vector with each of many, as an array; computed in cache-sized blocks."""
     np = _numpy()
     rows = np.frombuffer(vectors, dtype=np.int8).reshape(-1, SIZE)
-    asked = np.frombuffer(query, dtype=np.int8).astype(np.float32) / (_SCALE * _SCALE)
+    vector = np.frombuffer(query, dtype=np.int8).astype(np.float32) / (_SCALE * _SCALE)
     blocks = (rows[start : start + _BLOCK] for start in range(0, len(rows), _BLOCK))
-    return np.concatenate([block.astype(np.float32) @ asked for block in blocks])
+    return np.concatenate([block.astype(np.float32) @ vector for block in blocks])
 
 
 def _numpy() -> Any:

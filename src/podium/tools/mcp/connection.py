@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, cast
+from collections.abc import Awaitable
+from typing import Any, TypeVar, cast
 
 import msgspec
 from mcp.client import Client
@@ -26,16 +27,18 @@ from podium.settings import McpServer, nearest
 from podium.tools.mcp.session import Named, Session, conceal, name_tools
 from podium.tools.tool import MAX_TEXT, ToolError, ToolResult, ToolSpec, failed, succeeded, untrusted
 
+T = TypeVar("T")
+
 
 def text_of(result: CallToolResult) -> str:
     """Join all content blocks into one text; non-text blocks are replaced by a description."""
-    text = "\n".join(_told(block) for block in result.content).strip()
+    text = "\n".join(_block_text(block) for block in result.content).strip()
     if not text and result.structured_content is not None:
         return msgspec.json.encode(result.structured_content).decode()
     return text or "[nothing]"
 
 
-def _told(block: ContentBlock) -> str:
+def _block_text(block: ContentBlock) -> str:
     match block:
         case TextContent():
             return block.text
@@ -53,7 +56,7 @@ MAX_PAGES = 50
 
 
 class Connection:
-    """A connection to a configured server, for as long as its toolbox is open."""
+    """A connection to a configured server, for as long as its toolbox or its run is open."""
 
     def __init__(self, name: str, server: McpServer) -> None:
         self.name, self._server = name, server
@@ -62,8 +65,11 @@ class Connection:
 
     async def specs(self) -> list[ToolSpec]:
         """Return the server's tools, or raise a `ToolError` that says why it cannot be used."""
-        session = await self._connected()
-        return [named.spec for named in session.tools.values()]
+        return [named.spec for named in await self.tools()]
+
+    async def tools(self) -> list[Named]:
+        """Return the server's tools with their original names and annotations."""
+        return list((await self._connected()).tools.values())
 
     async def call(self, name: str, args: dict[str, Any]) -> ToolResult:
         """Call a tool by its full name. A failed call is not retried: it may have had side effects."""
@@ -71,16 +77,8 @@ class Connection:
         if (named := session.tools.get(name)) is None:
             meant = nearest(name, list(session.tools))
             raise ToolError(f"There is no tool {name!r}." + (f" Did you mean {meant!r}?" if meant else ""))
-        try:
-            async with asyncio.timeout(self._server.timeout):
-                result = await (await session.client()).call_tool(named.original, args)
-        except TimeoutError as error:
-            raise ToolError(f"{name} took longer than {self._server.timeout:g} s.") from error
-        except MCPError as error:
-            raise ToolError(await self._told(session, name, error)) from error
-        except Exception:
-            session.lost = True
-            raise
+        calling = (await session.client()).call_tool(named.original, args)
+        result = await self._within_time(session, name, calling)
         text = text_of(result)
         return (
             failed(f"{name} failed: {text}")
@@ -88,11 +86,27 @@ class Connection:
             else succeeded(untrusted(text, name, MAX_TEXT))
         )
 
+    async def _within_time(self, session: Session, name: str, calling: Awaitable[T]) -> T:
+        """Await a call, or raise a `ToolError` that says why it failed."""
+        try:
+            async with asyncio.timeout(self._server.timeout):
+                return await calling
+        except TimeoutError as error:
+            raise ToolError(f"{name} took longer than {self._server.timeout:g} s.") from error
+        except MCPError as error:
+            raise ToolError(await self._reason(session, name, error)) from error
+        except Exception:
+            session.lost = True
+            raise
+
     async def close(self) -> None:
         """Disconnect and end the server's process."""
         session, self._session = self._session, None
         if session is not None:
             await session.close()
+
+    def _new_session(self) -> Session:
+        return Session(self._server)
 
     async def _connected(self) -> Session:
         """Return the session; connect if there is none or the last one died."""
@@ -100,7 +114,7 @@ class Connection:
             if self._session is not None and self._session.is_dead:
                 await self.close()
             if self._session is None:
-                self._session = session = Session(self._server)
+                self._session = session = self._new_session()
                 try:
                     async with asyncio.timeout(self._server.timeout):
                         session.tools = await _list(self.name, self._server, await session.client())
@@ -112,11 +126,11 @@ class Connection:
                     raise ToolError(f"The MCP server {self.name} {reason}.") from error
             return self._session
 
-    async def _told(self, session: Session, name: str, error: MCPError) -> str:
+    async def _reason(self, session: Session, name: str, error: MCPError) -> str:
         if error.code == CONNECTION_CLOSED:
             session.lost = True
-            said = await session.said.last()
-            last = f" It said last: {said}" if said else ""
+            line = await session.stderr.last()
+            last = f" Its last output: {line}" if line else ""
             return conceal(f"The MCP server {self.name} ended during the call.{last}", self._server)
         if error.code == REQUEST_TIMEOUT:
             return f"{name} took longer than {self._server.timeout:g} s."
@@ -124,13 +138,13 @@ class Connection:
 
 
 async def _list(name: str, server: McpServer, client: Client) -> dict[str, Named]:
-    found, cursor = list[Tool](), None
+    tools, cursor = list[Tool](), None
     for _ in range(MAX_PAGES):
         page = await client.list_tools(cursor=cursor)
-        found += page.tools
+        tools += page.tools
         if (cursor := page.next_cursor) is None:
             break
-    return name_tools(name, server, found)
+    return name_tools(name, server, tools)
 
 
 async def _why(error: Exception, server: McpServer, session: Session) -> str:
@@ -141,8 +155,8 @@ async def _why(error: Exception, server: McpServer, session: Session) -> str:
         reason = f"cannot be used: {error}"
     else:
         reason = f"could not be reached: {_innermost(error)}"
-    said = await session.said.last()
-    last = f" (it said: {said})" if said else ""
+    line = await session.stderr.last()
+    last = f" (its last output: {line})" if line else ""
     return conceal(reason + last, server)
 
 

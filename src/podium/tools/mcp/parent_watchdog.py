@@ -73,10 +73,10 @@ def end(code: int) -> None:
     """Kill every descendant. Orphans are reparented to this process and killed in the next round."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     for _ in range(_ROUNDS):
-        left = children()
-        for pid in left:
+        remaining = children()
+        for pid in remaining:
             _kill(pid)
-        if not left:
+        if not remaining:
             break
     if not _LINUX:
         os.killpg(0, signal.SIGKILL)  # including this process
@@ -85,15 +85,15 @@ def end(code: int) -> None:
 
 def children() -> list[int]:
     """Return the child processes of this process."""
-    found = list[int]()
+    pids = list[int]()
     for entry in Path("/proc").glob("[0-9]*/stat") if _LINUX else ():
         try:
             parent = int(entry.read_text(errors="replace").rpartition(")")[2].split()[1])
         except (OSError, ValueError, IndexError):  # it has just ended
             continue
         if parent == os.getpid():
-            found.append(int(entry.parent.name))
-    return found
+            pids.append(int(entry.parent.name))
+    return pids
 
 
 def _kill(pid: int) -> None:

@@ -16,7 +16,7 @@ import shutil
 import signal
 import sys
 from collections import deque
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any
 
@@ -25,6 +25,7 @@ import httpx2
 import msgspec
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.client import Client
+from mcp.client.context import ClientRequestContext
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
@@ -32,7 +33,7 @@ from mcp_types import Implementation, Tool, jsonrpc_message_adapter
 
 from podium import __version__
 from podium.settings import VARIABLE, McpServer, variable
-from podium.tools.mcp import parent_watchdog as keeper
+from podium.tools.mcp import parent_watchdog
 from podium.tools.tool import ToolError, ToolSpec, bounded
 
 MAX_NAME = 64
@@ -40,10 +41,12 @@ MAX_DESCRIPTION = 2_000
 
 
 class Named(msgspec.Struct, frozen=True):
-    """A tool with its original name and its spec."""
+    """A tool with its original name, its spec and its annotations."""
 
     original: str
     spec: ToolSpec
+    read_only: bool = False
+    destructive: bool = True
 
 
 def name_tools(prefix: str, server: McpServer, tools: Iterable[Tool]) -> dict[str, Named]:
@@ -57,7 +60,14 @@ def name_tools(prefix: str, server: McpServer, tools: Iterable[Tool]) -> dict[st
         while name in named:
             name, number = f"{plain[: MAX_NAME - 4]}_{number}", number + 1
         description = bounded((tool.description or tool.title or "").strip(), MAX_DESCRIPTION)
-        named[name] = Named(tool.name, ToolSpec(name, description, dict(tool.input_schema)))
+        hints = tool.annotations
+        read_only = hints is not None and bool(hints.read_only_hint)
+        named[name] = Named(
+            tool.name,
+            ToolSpec(name, description, dict(tool.input_schema)),
+            read_only,
+            destructive=not read_only and (hints is None or hints.destructive_hint is not False),
+        )
     return named
 
 
@@ -72,7 +82,7 @@ Incoming = SessionMessage | Exception
 Streams = tuple[MemoryObjectReceiveStream[Incoming], MemoryObjectSendStream[SessionMessage]]
 
 
-class LastWords:
+class StderrTail:
     """The last stderr lines of a program, which often say why it ended."""
 
     def __init__(self) -> None:
@@ -99,14 +109,19 @@ class LastWords:
 
 @asynccontextmanager
 async def stdio_transport(
-    command: list[str], env: dict[str, str], cwd: str | None, said: LastWords
+    command: list[str], env: dict[str, str], cwd: str | None, stderr: StderrTail
 ) -> AsyncGenerator[Streams]:
-    """Run the program for the duration of the block; `said` collects its stderr."""
+    """Run the program for the duration of the block; `stderr` collects its stderr."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-I", "-S", keeper.__file__, str(os.getpid()), *command,
-        env=env, cwd=cwd, start_new_session=True, limit=MAX_LINE,
-        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-    )  # fmt: skip
+        *(sys.executable, "-I", "-S", parent_watchdog.__file__, str(os.getpid()), *command),
+        env=env,
+        cwd=cwd,
+        start_new_session=True,
+        limit=MAX_LINE,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
     try:
         async with anyio.create_task_group() as tasks:
             heard, incoming = anyio.create_memory_object_stream[Incoming](16)
@@ -114,7 +129,7 @@ async def stdio_transport(
             tasks.start_soon(_hear, process, heard)
             tasks.start_soon(_send, process, to_send)
             assert process.stderr is not None
-            tasks.start_soon(said.listen, process.stderr)
+            tasks.start_soon(stderr.listen, process.stderr)
             try:
                 yield incoming, outgoing
             finally:
@@ -123,7 +138,7 @@ async def stdio_transport(
                 with anyio.CancelScope(shield=True):
                     await _let_leave(process)
                     if process.returncode is not None:  # it exited by itself: its last stderr line says why
-                        await said.last()
+                        await stderr.last()
                 tasks.cancel_scope.cancel()
     finally:
         await _end(process)
@@ -191,10 +206,10 @@ INHERITED = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_C
 def expand(text: str, env: Mapping[str, str] | None = None) -> str:
     """Fill in the variables of a text; raise a `ToolError` if one is not set."""
 
-    def value(found: re.Match[str]) -> str:
-        if not (given := variable(found[1], env=env)):
-            raise ToolError(f"the variable {found[1]} is not set")
-        return given
+    def value(match: re.Match[str]) -> str:
+        if not (setting := variable(match[1], env=env)):
+            raise ToolError(f"the variable {match[1]} is not set")
+        return setting
 
     return VARIABLE.sub(value, text)
 
@@ -203,8 +218,8 @@ def conceal(text: str, server: McpServer, env: Mapping[str, str] | None = None) 
     """Replace the server's secret values in a message, in case it repeats one."""
     for value in (*server.env.values(), *server.headers.values()):
         text = text.replace(value, "[hidden]") if len(value) >= 6 and not VARIABLE.search(value) else text
-    for given in (*server.env.values(), *server.headers.values(), *server.args, server.url):
-        for name in VARIABLE.findall(given):
+    for template in (*server.env.values(), *server.headers.values(), *server.args, server.url):
+        for name in VARIABLE.findall(template):
             if value := variable(name, env=env):
                 text = text.replace(value, f"${{{name}}}")
     return text
@@ -221,12 +236,18 @@ CLOSING_SECONDS = 1.5
 logging.getLogger("mcp").addHandler(logging.NullHandler())  # else it prints to the terminal
 
 
+Asked = Callable[[Any], Awaitable[Any]]
+"""Answers a request of a server: parameters to a result."""
+
+
 class Session:
     """One connection. The task that opens it also closes it, as cancel scopes require."""
 
-    def __init__(self, server: McpServer) -> None:
+    def __init__(self, server: McpServer, asked: Asked | None = None) -> None:
         self._server = server
-        self.said = LastWords()
+        self._asked = asked
+        """Answers sampling and elicitation; without it the server is told that there are none."""
+        self.stderr = StderrTail()
         self.tools: dict[str, Named] = {}
         """Tools by the names that models use."""
         self.lost = False
@@ -256,16 +277,19 @@ class Session:
 
     async def _own(self) -> None:
         try:
-            transport = _transport(self._server, self.said)
+            transport = _transport(self._server, self.stderr)
             info = Implementation(name="podium", version=__version__)
-            timeout = self._server.timeout
             async with Client(
-                transport, read_timeout_seconds=timeout, client_info=info, cache=None
+                transport,
+                read_timeout_seconds=self._server.timeout,
+                client_info=info,
+                cache=None,
+                **self._callbacks(),
             ) as client:
                 if not self._ready.done():
                     self._ready.set_result(client)
                 await self._closing.wait()
-        except Exception as error:  # noqa: BLE001 - it is told to whoever waits, or seen by the next call
+        except Exception as error:  # noqa: BLE001 - raised to the waiters, or seen by the next call
             if not self._ready.done():
                 self._ready.set_exception(error)
                 self._ready.exception()  # mark as retrieved: there may be no waiter
@@ -274,15 +298,25 @@ class Session:
                 self._ready.set_exception(ToolError("it was closed"))
                 self._ready.exception()
 
+    def _callbacks(self) -> dict[str, Any]:
+        asked = self._asked
+        if asked is None:
+            return {}
 
-def _transport(server: McpServer, said: LastWords) -> AbstractAsyncContextManager[Any]:
+        async def answer(context: ClientRequestContext, params: Any) -> Any:
+            return await asked(params)
+
+        return {"elicitation_callback": answer, "sampling_callback": answer}
+
+
+def _transport(server: McpServer, stderr: StderrTail) -> AbstractAsyncContextManager[Any]:
     """Return the transport to the server. Variables are filled in here, as late as possible."""
     if server.command:
         env = child_environment(server)
         if shutil.which(server.command, path=env.get("PATH")) is None:
             raise ToolError(f"its command {server.command} is not installed")
         command = [server.command, *(expand(arg) for arg in server.args)]
-        return stdio_transport(command, env, server.cwd or None, said)
+        return stdio_transport(command, env, server.cwd or None, stderr)
     headers = {name: expand(value) for name, value in server.headers.items()}
     url = expand(server.url)
     if server.transport == "sse":

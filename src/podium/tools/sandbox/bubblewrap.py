@@ -28,7 +28,7 @@ from podium.tools.sandbox.tier import (
 )
 
 
-class _Warden(msgspec.Struct, frozen=True):
+class _Watchdog(msgspec.Struct, frozen=True):
     """A started watchdog process."""
 
     host: int
@@ -37,28 +37,28 @@ class _Warden(msgspec.Struct, frozen=True):
     mark: str
 
 
-_warden: _Warden | None = None
+_watchdog: _Watchdog | None = None
 
 
-def warded_mark() -> str:
+def watchdog_mark() -> str:
     """Return the marker that a sandbox must carry in its arguments to be killed when this process dies, at
     any time. It is not a secret: a process that copies it only gets itself killed."""
-    global _warden
-    if _warden is None or not _is_alive(_warden):
-        _warden = _started()
-    return _warden.mark
+    global _watchdog
+    if _watchdog is None or not _is_alive(_watchdog):
+        _watchdog = _started()
+    return _watchdog.mark
 
 
-def _is_alive(warden: _Warden) -> bool:
-    if warden.host != os.getpid():
+def _is_alive(watchdog: _Watchdog) -> bool:
+    if watchdog.host != os.getpid():
         return False
     try:
-        return os.waitpid(warden.pid, os.WNOHANG) == (0, 0)
+        return os.waitpid(watchdog.pid, os.WNOHANG) == (0, 0)
     except ChildProcessError:  # it was reaped elsewhere
         return False
 
 
-def _started() -> _Warden:
+def _started() -> _Watchdog:
     """Start the watchdog in its own session, so that it is not killed with the host's process group. The
     write end of its stdin is never closed explicitly: the kernel closes it when the host dies."""
     mark = f"podium-warded-{uuid.uuid4().hex}"
@@ -74,7 +74,7 @@ def _started() -> _Warden:
         raise
     finally:
         os.close(reading)
-    return _Warden(os.getpid(), pid, mark)
+    return _Watchdog(os.getpid(), pid, mark)
 
 
 _USER = "1000"
@@ -99,44 +99,45 @@ class Bubblewrap:
         if not self.program:
             return "bubblewrap is not installed"
         if not os.access(self.program, os.X_OK):
-            return f"{self.program} is not there any more"
+            return f"{self.program} no longer exists"
         if shutil.which("prlimit") is None:
             return "prlimit (of util-linux) is not installed"
         return "" if machine() is not None else "no filter of system calls is known for this processor"
 
     def launch(self, job: SandboxJob) -> Launch:
         """Return the bwrap command line; for root, wrapped in the program that drops to a spare user."""
-        status, told = os.pipe()
+        status, writer = os.pipe()
         rules = _filter()
+        mark = watchdog_mark()  # passed as a no-op: no program has a variable of that name
         staged = list(_staged(job.mounts)) if job.spare is not None else list(job.mounts)
         scratch = f"{_STAGE}/{len(staged)}" if job.spare is not None else str(job.scratch)
-        argv = [
-            self.program, *_NAMESPACES, *_binds(system_mounts()), *_private(scratch),
-            *_binds(staged), *_masks(job, f"{scratch}/{MASK}"), "--remount-ro", "/", "--chdir", job.start,
-            "--seccomp", str(rules), "--json-status-fd", str(told), *_marked(), "--",
-            *_limited(job), *job.argv,
-        ]  # fmt: skip
+        argv = [self.program, *_NAMESPACES, *_binds(system_mounts()), *_private(scratch), *_binds(staged)]
+        argv += [*_masks(job, f"{scratch}/{MASK}"), "--remount-ro", "/", "--chdir", job.start]
+        argv += ["--seccomp", str(rules), "--json-status-fd", str(writer), "--unsetenv", mark, "--"]
+        argv += [*_limited(job), *job.argv]
         if job.spare is not None:
             sources = [*(mount.source for mount in job.mounts), str(job.scratch)]
-            argv = dropped({"spare": job.spare, "sources": sources, "argv": argv})
-        return Launch(argv=argv, passed=(rules, told), status=status)
+            plan = {"spare": job.spare, "sources": sources, "argv": argv}
+            argv = [*bare_python("drop"), json.dumps(plan)]
+        return Launch(argv=argv, passed=(rules, writer), status=status)
 
 
 _NAMESPACES = (
-    "--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts",
-    "--unshare-cgroup-try", "--new-session", "--die-with-parent", "--hostname", "sandbox",
-    "--uid", _USER, "--gid", _USER,
-)  # fmt: skip
-
-
-def _marked() -> Sequence[str]:
-    """Return the watchdog's marker as a no-op argument: no program has a variable of that name."""
-    return ("--unsetenv", warded_mark())
-
-
-def dropped(plan: dict[str, object]) -> list[str]:
-    """Return the command line that drops root and runs the plan's program."""
-    return [*bare_python("drop"), json.dumps(plan)]
+    "--unshare-user",
+    "--unshare-pid",
+    "--unshare-net",
+    "--unshare-ipc",
+    "--unshare-uts",
+    "--unshare-cgroup-try",
+    "--new-session",
+    "--die-with-parent",
+    "--hostname",
+    "sandbox",
+    "--uid",
+    _USER,
+    "--gid",
+    _USER,
+)
 
 
 def _staged(mounts: Iterable[Mount]) -> Iterable[Mount]:
@@ -148,11 +149,33 @@ def _staged(mounts: Iterable[Mount]) -> Iterable[Mount]:
 def _private(scratch: str) -> Sequence[str]:
     """Return the private mounts of each execution: /proc, /dev, temporary files and user database."""
     return (
-        "--proc", "/proc", "--dev", "/dev", "--bind", f"{scratch}/shm", "/dev/shm", "--remount-ro", "/dev",
-        "--bind", f"{scratch}/tmp", "/tmp", "--dir", "/var", "--symlink", "../tmp", "/var/tmp",
-        "--ro-bind", f"{scratch}/passwd", "/etc/passwd", "--ro-bind", f"{scratch}/group", "/etc/group",
-        "--ro-bind", f"{scratch}/hosts", "/etc/hosts",
-    )  # fmt: skip
+        "--proc",
+        "/proc",
+        "--dev",
+        "/dev",
+        "--bind",
+        f"{scratch}/shm",
+        "/dev/shm",
+        "--remount-ro",
+        "/dev",
+        "--bind",
+        f"{scratch}/tmp",
+        "/tmp",
+        "--dir",
+        "/var",
+        "--symlink",
+        "../tmp",
+        "/var/tmp",
+        "--ro-bind",
+        f"{scratch}/passwd",
+        "/etc/passwd",
+        "--ro-bind",
+        f"{scratch}/group",
+        "/etc/group",
+        "--ro-bind",
+        f"{scratch}/hosts",
+        "/etc/hosts",
+    )
 
 
 def _binds(mounts: Iterable[Mount]) -> list[str]:
@@ -187,7 +210,7 @@ def _limited(job: SandboxJob) -> list[str]:
 def _filter() -> int:
     """Write the seccomp filter to an in-memory file and return its descriptor."""
     known = machine()
-    assert known is not None, "`check` was not asked"
+    assert known is not None, "call `check` first"
     rules = os.memfd_create("podium-seccomp")
     os.write(rules, write_filter(known, families=(AF_UNIX, AF_INET)))
     os.lseek(rules, 0, os.SEEK_SET)

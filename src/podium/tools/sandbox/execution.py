@@ -49,7 +49,7 @@ class Watch:
         self._starting: asyncio.Future[asyncio.subprocess.Process] | None = None
         self._process: asyncio.subprocess.Process | None = None
 
-    async def look(self, root: int, tell: Callable[[StoppedBy], None]) -> None:
+    async def look(self, root: int, report: Callable[[StoppedBy], None]) -> None:
         """Wait until a limit is exceeded, and report which one."""
         await asyncio.sleep(_PATIENCE)
         plan = json.dumps({**self._plan, "root": root})
@@ -64,15 +64,15 @@ class Watch:
         )
         self._starting = asyncio.ensure_future(start)
         self._process = await asyncio.shield(self._starting)
-        if reason := await self._said():
-            tell(reason)
+        if reason := await self._answer():
+            report(reason)
 
     async def last_look(self) -> StoppedBy:
         """Return the limit that the program exceeded before it ended by itself; empty if none."""
         if self._process is None or self._process.stdin is None:
             return ""
         self._process.stdin.close()
-        return await self._said()
+        return await self._answer()
 
     async def end(self) -> None:
         """Stop the watch process."""
@@ -82,20 +82,20 @@ class Watch:
                 process.kill()
             await process.communicate()
 
-    async def _said(self) -> StoppedBy:
+    async def _answer(self) -> StoppedBy:
         assert self._process is not None
         assert self._process.stdout is not None
         line = await self._process.stdout.readline()
         if not line:  # it crashed: without a watch the program must not go on
-            _, told = await self._process.communicate()
-            reason = (told.decode("utf-8", "replace").strip().splitlines() or ["no reason given"])[-1]
+            _, stderr = await self._process.communicate()
+            reason = (stderr.decode("utf-8", "replace").strip().splitlines() or ["no reason given"])[-1]
             raise SandboxUnavailableError(f"The watch over a program ended: {reason[:200]}.")
         word = line.decode().strip()
         return cast("StoppedBy", word) if word in get_args(StoppedBy) else ""
 
 
 _CHUNK = 65_536
-_LAST_WORDS = 5.0
+_CLOSING = 5.0
 """Seconds for the pipes and the last processes to close after a kill, which is usually immediate."""
 
 
@@ -108,7 +108,7 @@ class Execution:
         self._launch = launch
         self._tier = tier
         self._stopped: asyncio.Future[StoppedBy] = asyncio.get_running_loop().create_future()
-        self._told: dict[str, Any] = {}
+        self._status: dict[str, Any] = {}
         self._size = 0
         self._truncated = False
         self._inner = -1
@@ -122,10 +122,8 @@ class Execution:
         cancelled = await settled(starting)
         process = starting.result()
         watch = Watch(self._job.limits, watched)
-        parts = (
-            feed(process.stdin, stdin), self._read(process.stdout), self._read(process.stderr),
-            self._listen(),
-        )  # fmt: skip
+        reading = (self._read(process.stdout), self._read(process.stderr))
+        parts = (feed(process.stdin, stdin), *reading, self._listen())
         pipes: list[asyncio.Future[Any]] = [asyncio.ensure_future(part) for part in parts]
         try:
             if cancelled is not None:
@@ -138,7 +136,7 @@ class Execution:
             ending.result()
         if cancelled is not None:
             raise cancelled
-        return self._executed(process, pipes, stopped, time.monotonic() - began)
+        return self._executed(pipes, stopped, time.monotonic() - began)
 
     async def _start(self) -> asyncio.subprocess.Process:
         try:
@@ -188,15 +186,15 @@ class Execution:
     async def _read(self, pipe: asyncio.StreamReader | None) -> bytes:
         """Read the output up to the limit that both streams share; beyond it, stop the program."""
         assert pipe is not None
-        kept: list[bytes] = []
+        chunks: list[bytes] = []
         while chunk := await pipe.read(_CHUNK):
             room = self._job.limits.output_bytes - self._size
             self._size += len(chunk)
-            kept.append(chunk[: max(room, 0)])
+            chunks.append(chunk[: max(room, 0)])
             if len(chunk) > room:  # keep draining, so that the pipe can close
                 self._truncated = True
                 self._stop("output")
-        return b"".join(kept)
+        return b"".join(chunks)
 
     async def _listen(self) -> None:
         """Read from the status pipe which process is the root of the sandbox, and how the program ended."""
@@ -221,12 +219,12 @@ class Execution:
     def _understand(self, heard: bytearray) -> None:
         """Parse complete lines and remove them from the buffer."""
         while (end := heard.find(b"\n")) >= 0:
-            told: dict[str, Any] = json.loads(heard[:end])
+            message: dict[str, Any] = json.loads(heard[:end])
             del heard[: end + 1]
-            if self._inner < 0 and isinstance(pid := told.get("child-pid"), int):
+            if self._inner < 0 and isinstance(pid := message.get("child-pid"), int):
                 with contextlib.suppress(ProcessLookupError):  # it has ended already
                     self._inner = os.pidfd_open(pid)
-            self._told |= told
+            self._status |= message
 
     async def _end(
         self, process: asyncio.subprocess.Process, pipes: Sequence[asyncio.Future[Any]], watch: Watch
@@ -236,12 +234,12 @@ class Execution:
             with contextlib.suppress(ProcessLookupError):
                 process.send_signal(signal.SIGTERM)
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_LAST_WORDS):
+                async with asyncio.timeout(_CLOSING):
                     await process.wait()
         if process.returncode is None:
             kill_family(process.pid)
         await process.wait()
-        await asyncio.wait(pipes, timeout=_LAST_WORDS)
+        await asyncio.wait(pipes, timeout=_CLOSING)
         if self._inner >= 0:
             await _gone(self._inner)
             os.close(self._inner)
@@ -250,15 +248,12 @@ class Execution:
             pipe.cancel()
         await asyncio.gather(*pipes, return_exceptions=True)
 
-    def _executed(
-        self, process: asyncio.subprocess.Process, pipes: Sequence[asyncio.Future[Any]], stopped: StoppedBy,
-        seconds: float,
-    ) -> Executed:  # fmt: skip
+    def _executed(self, pipes: Sequence[asyncio.Future[Any]], stopped: StoppedBy, seconds: float) -> Executed:
         out, err = (_result(pipe) for pipe in pipes[1:3])
-        if not stopped and "exit-code" not in self._told:
-            words = err.decode("utf-8", "replace").strip().splitlines()[-1:] or ["it gave no reason"]
+        if not stopped and "exit-code" not in self._status:
+            words = err.decode("utf-8", "replace").strip().splitlines()[-1:] or ["no reason given"]
             raise SandboxUnavailableError(f"the {self._tier} sandbox could not be set up: {words[0][:300]}")
-        code = int(self._told.get("exit-code", 128 + signal.SIGKILL))
+        code = int(self._status.get("exit-code", 128 + signal.SIGKILL))
         if not stopped and code == 128 + signal.SIGXCPU:
             stopped = "time"
         return Executed(
@@ -287,7 +282,7 @@ async def _gone(descriptor: int) -> None:
     ended = asyncio.Event()
     loop.add_reader(descriptor, ended.set)
     try:
-        async with asyncio.timeout(_LAST_WORDS):
+        async with asyncio.timeout(_CLOSING):
             await ended.wait()
     finally:
         loop.remove_reader(descriptor)

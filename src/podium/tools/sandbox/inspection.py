@@ -21,10 +21,10 @@ import msgspec
 from podium.errors import SandboxUnavailableError, UsageError
 from podium.tools.openat_walk import (
     MAX_DEPTH,
-    NO_LINKS,
     Visit,
     descended,
     enter_folder,
+    open_folder,
     open_root,
     printable,
     remove_entry,
@@ -84,23 +84,17 @@ class Contents(msgspec.Struct):
     warnings: list[str] = []
 
 
-def inspect_before(whole: Sequence[Path], grown: Sequence[Path], max_copied: int) -> Contents:
-    """Inspect the folders before a program starts. Special files are listed, not removed: they are not the
-    program's. Files with a hard link outside are replaced by copies, so that programs change only the
-    copies."""
-    return _inspected(_Inspection(max_copied, None), whole, grown)
-
-
-def inspect_after(
-    whole: Sequence[Path], grown: Sequence[Path], max_copied: int, before: Contents
+def inspect_folders(
+    whole: Sequence[Path], grown: Sequence[Path], max_copied: int, before: Contents | None = None
 ) -> Contents:
-    """Inspect the folders after a program has ended, and neutralize what it left."""
-    return _inspected(_Inspection(max_copied, before), whole, grown)
+    """Inspect the folders before a program starts or, with the result of that, after it has ended.
 
-
-def _inspected(inspection: _Inspection, whole: Sequence[Path], grown: Sequence[Path]) -> Contents:
+    Before, special files are listed, not removed: they are not the program's. Files with a hard link outside
+    are replaced by copies, so that programs change only the copies. After, what the program left is
+    neutralized.
+    """
     try:
-        return inspection.run(whole, grown)
+        return _Inspection(max_copied, before).run(whole, grown)
     except OSError as error:
         raise SandboxUnavailableError(
             f"The folders that programs may write could not be inspected: {error}.",
@@ -138,19 +132,19 @@ class _Inspection:
         except FileNotFoundError:  # removed by the program
             return 0
         try:
-            found = os.fstat(root)
-            self._hands_on_group = self._may_hand_on_group(found)
-            self._check_mode("", root, found, str(folder))
+            info = os.fstat(root)
+            self._hands_on_group = self._may_hand_on_group(info)
+            self._check_mode("", root, info, str(folder))
             return sum(self._visit(folder, visit) for visit in visit_folders(root, self._enter))
         finally:
             os.close(root)
 
-    def _may_hand_on_group(self, found: os.stat_result) -> bool:
+    def _may_hand_on_group(self, info: os.stat_result) -> bool:
         if self._before is not None:
-            return _identity(found) in self._before.setgid_roots
-        if found.st_mode & stat.S_ISGID:
-            self._contents.setgid_roots.add(_identity(found))
-        return bool(found.st_mode & stat.S_ISGID)
+            return _identity(info) in self._before.setgid_roots
+        if info.st_mode & stat.S_ISGID:
+            self._contents.setgid_roots.add(_identity(info))
+        return bool(info.st_mode & stat.S_ISGID)
 
     def _enter(self, name: str, handle: int) -> int | None:
         """Open a folder; return None if it was already visited through another writable folder, or was
@@ -161,7 +155,7 @@ class _Inspection:
         if self._before is not None and identity not in self._before.known:
             return enter_folder(name, handle)
         try:
-            return os.open(name, NO_LINKS, dir_fd=handle)
+            return open_folder(name, handle)
         except PermissionError:  # inaccessible before the program started, so for the program too
             return None
 
@@ -171,70 +165,70 @@ class _Inspection:
         total, odd = 0, _SET_ID | _OTHERS_WRITE
         for entry in visit.entries:
             try:
-                found = entry.stat(follow_symlinks=False)
+                info = entry.stat(follow_symlinks=False)
             except FileNotFoundError:  # removed by another program of the user
                 continue
-            total += disk_bytes(found)
+            total += disk_bytes(info)
             self._contents.files += 1
-            is_file = stat.S_ISREG(found.st_mode)
-            if is_file and found.st_nlink == 1 and not found.st_mode & odd and not self._is_new(found):
+            is_file = stat.S_ISREG(info.st_mode)
+            if is_file and info.st_nlink == 1 and not info.st_mode & odd and not self._is_new(info):
                 continue  # most files need no further check
-            if is_file and found.st_nlink > 1:
-                names = self._linked.setdefault(_identity(found), (found, []))[1]
+            if is_file and info.st_nlink > 1:
+                names = self._linked.setdefault(_identity(info), (info, []))[1]
                 names.append((folder, visit.path + entry.name))
-            elif is_file or stat.S_ISDIR(found.st_mode):
-                self._check(entry.name, found, visit)
-            elif not stat.S_ISLNK(found.st_mode):
-                self._check_special(entry.name, found, folder, visit)
+            elif is_file or stat.S_ISDIR(info.st_mode):
+                self._check(entry.name, info, visit)
+            elif not stat.S_ISLNK(info.st_mode):
+                self._check_special(entry.name, info, folder, visit)
         return total
 
-    def _check(self, name: str, found: os.stat_result, visit: Visit) -> None:
+    def _check(self, name: str, info: os.stat_result, visit: Visit) -> None:
         path = visit.path + name
-        if visit.is_deepest and stat.S_ISDIR(found.st_mode) and self._before is not None:
+        if visit.is_deepest and stat.S_ISDIR(info.st_mode) and self._before is not None:
             remove_entry(name, visit.handle)
-            self._found("deep", path)
+            self._report("deep", path)
         else:
-            self._check_mode(name, visit.handle, found, path)
-            self._check_attributes(name, visit.handle, found, path)
+            self._check_mode(name, visit.handle, info, path)
+            self._check_attributes(name, visit.handle, info, path)
 
-    def _check_special(self, name: str, found: os.stat_result, folder: Path, visit: Visit) -> None:
+    def _check_special(self, name: str, info: os.stat_result, folder: Path, visit: Visit) -> None:
         if self._before is None:
             path = str(folder / f"{visit.path}{name}")
-            self._contents.special.append(Special(path, stat.S_ISSOCK(found.st_mode)))
-            self._contents.known.add(_identity(found))
-        elif _identity(found) not in self._before.known:
+            self._contents.special.append(Special(path, stat.S_ISSOCK(info.st_mode)))
+            self._contents.known.add(_identity(info))
+        elif _identity(info) not in self._before.known:
             remove_entry(name, visit.handle)
-            self._found("special", visit.path + name)
+            self._report("special", visit.path + name)
 
-    def _check_mode(self, name: str, handle: int, found: os.stat_result, path: str) -> None:
+    def _check_mode(self, name: str, handle: int, info: os.stat_result, path: str) -> None:
         """Correct the mode of a file or folder; an empty name means the folder of the handle itself."""
-        is_folder, mode = stat.S_ISDIR(found.st_mode), stat.S_IMODE(found.st_mode)
-        kept = stat.S_ISGID if is_folder and self._hands_on_group else 0
-        wanted, kinds = mode & ~(_SET_ID & ~kept), list[str]()
+        is_folder, mode = stat.S_ISDIR(info.st_mode), stat.S_IMODE(info.st_mode)
+        allowed = stat.S_ISGID if is_folder and self._hands_on_group else 0
+        wanted, kinds = mode & ~(_SET_ID & ~allowed), list[str]()
         if wanted != mode:
             kinds.append("set-id")
         for_all, closed = bool(mode & _OTHERS_WRITE), is_folder and mode & _OWNER != _OWNER
         if self._before is None and (for_all or closed):
-            self._contents.known.add(_identity(found))
-        elif self._before is not None and _identity(found) not in self._before.known:
+            self._contents.known.add(_identity(info))
+        elif self._before is not None and _identity(info) not in self._before.known:
             kinds += [*(["everybody"] if for_all else []), *(["closed"] if closed else [])]
             wanted = (wanted & ~_OTHERS_WRITE) | (_OWNER if is_folder else 0)
-        if wanted == mode or os.geteuid() not in (0, found.st_uid):  # another user's: not from our program
+        if wanted == mode or os.geteuid() not in (0, info.st_uid):  # another user's: not from our program
             return
         if name:
             set_mode(name, wanted, handle)
         else:
             os.fchmod(handle, wanted)
         for kind in kinds:
-            self._found(kind, path)
+            self._report(kind, path)
 
-    def _is_new(self, found: os.stat_result) -> bool:
+    def _is_new(self, info: os.stat_result) -> bool:
         """Return True if it may have changed since the program was started."""
-        return self._before is not None and found.st_ctime_ns >= self._before.began - _CLOCK_SLACK
+        return self._before is not None and info.st_ctime_ns >= self._before.began - _CLOCK_SLACK
 
-    def _check_attributes(self, name: str, handle: int, found: os.stat_result, path: str) -> None:
+    def _check_attributes(self, name: str, handle: int, info: os.stat_result, path: str) -> None:
         """Remove capabilities and ACLs from what has changed since the program was started."""
-        if not self._is_new(found) or sys.platform != "linux":
+        if not self._is_new(info) or sys.platform != "linux":
             return
         place = f"/proc/self/fd/{handle}/{name}"
         try:
@@ -244,43 +238,39 @@ class _Inspection:
         for attribute in present:
             os.removexattr(place, attribute, follow_symlinks=False)
         if present:
-            self._found("attributes", path)
+            self._report("attributes", path)
 
     def _separate(self) -> None:
         """Replace files that have a hard link outside by copies; check the other files with several links."""
         outside = [group for group in self._linked.values() if group[0].st_nlink > len(group[1])]
-        size = sum(found.st_size * len(names) for found, names in outside)
+        size = sum(info.st_size * len(names) for info, names in outside)
         if size > self._max_copied and self._before is None:
             folder, path = outside[0][1][0]
             raise UsageError(
                 f"{folder} holds hard links to files outside, such as {printable(path)}, of {size:,} bytes.",
                 hint="Copy the folder (`cp -r`) and use the copy: a program would change the files outside.",
             )
-        for found, names in self._linked.values():
-            is_outside = found.st_nlink > len(names)
+        for info, names in self._linked.values():
+            is_outside = info.st_nlink > len(names)
             for folder, path in names if is_outside else names[:1]:
                 *folders, name = path.split("/")
-                with descended(open_root(folder), folders, _open) as handle:
+                with descended(open_root(folder), folders, open_folder) as handle:
                     if not is_outside:
-                        self._check_mode(name, handle, found, path)
-                        self._check_attributes(name, handle, found, path)
+                        self._check_mode(name, handle, info, path)
+                        self._check_attributes(name, handle, info, path)
                     elif size > self._max_copied:
                         os.unlink(name, dir_fd=handle)
-                        self._found("lost", path)
+                        self._report("lost", path)
                     else:
                         _replace_by_copy(name, handle)
-                        self._found("outside", path)
+                        self._report("outside", path)
 
-    def _found(self, kind: str, path: str) -> None:
+    def _report(self, kind: str, path: str) -> None:
         self._findings.setdefault(kind, []).append(path)
 
 
-def _open(name: str, handle: int) -> int:
-    return os.open(name, NO_LINKS, dir_fd=handle)
-
-
-def _identity(found: os.stat_result) -> Identity:
-    return found.st_dev, found.st_ino
+def _identity(info: os.stat_result) -> Identity:
+    return info.st_dev, info.st_ino
 
 
 def _replace_by_copy(name: str, handle: int) -> None:
@@ -288,16 +278,16 @@ def _replace_by_copy(name: str, handle: int) -> None:
     beside = f".podium-{secrets.token_hex(8)}"
     reading = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     with os.fdopen(os.open(name, reading, dir_fd=handle), "rb") as old:
-        found = os.fstat(old.fileno())
+        info = os.fstat(old.fileno())
         making = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         with os.fdopen(os.open(beside, making, 0o600, dir_fd=handle), "wb") as new:
             try:
                 shutil.copyfileobj(old, new)
                 new.flush()
                 if os.geteuid() == 0:
-                    os.fchown(new.fileno(), found.st_uid, found.st_gid)
-                os.fchmod(new.fileno(), stat.S_IMODE(found.st_mode) & ~_SET_ID)
-                os.utime(new.fileno(), ns=(found.st_atime_ns, found.st_mtime_ns))
+                    os.fchown(new.fileno(), info.st_uid, info.st_gid)
+                os.fchmod(new.fileno(), stat.S_IMODE(info.st_mode) & ~_SET_ID)
+                os.utime(new.fileno(), ns=(info.st_atime_ns, info.st_mtime_ns))
                 os.rename(beside, name, src_dir_fd=handle, dst_dir_fd=handle)
             except OSError:
                 os.unlink(beside, dir_fd=handle)

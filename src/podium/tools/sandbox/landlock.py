@@ -10,7 +10,6 @@ import base64
 import json
 import os
 import sys
-from collections.abc import Mapping
 
 import msgspec
 
@@ -53,9 +52,9 @@ class Landlock:
     def launch(self, job: SandboxJob) -> Launch:
         """Return the command line of `inside/confine.py`."""
         known = machine()
-        assert known is not None, "`check` was not asked"
+        assert known is not None, "call `check` first"
         _refuse_special(job)
-        return keeper(job, base64.b64encode(_rules(known, job.spare)).decode())
+        return launch_confined(job, base64.b64encode(_rules(known, job.spare)).decode())
 
 
 def _refuse_special(job: SandboxJob) -> None:
@@ -69,14 +68,14 @@ def _refuse_special(job: SandboxJob) -> None:
         )
 
 
-def keeper(job: SandboxJob, rules: str) -> Launch:
+def launch_confined(job: SandboxJob, rules: str) -> Launch:
     """Launch a job under `inside/confine.py`; with empty rules it is not confined."""
-    status, told = os.pipe()
+    status, writer = os.pipe()
     places = [mount for mount in job.mounts if mount.source == mount.target]
     scratch = [f"{job.scratch}/tmp", f"{job.scratch}/shm"]
     plan = {
         "host": os.getpid(),
-        "told": told,
+        "status": writer,
         "spare": job.spare,
         "argv": list(job.argv),
         "start": os.path.realpath(job.start),  # a symlink to it may lie below a covered folder
@@ -91,12 +90,9 @@ def keeper(job: SandboxJob, rules: str) -> Launch:
         "devices": _DEVICES,
     }
     argv = [*bare_python("confine"), json.dumps(plan)]
-    return Launch(argv=argv, passed=(told,), status=status, env=_environment(job), keeps=True)
-
-
-def _environment(job: SandboxJob) -> Mapping[str, str]:
-    """Return the variables that point to the private /tmp: without namespaces there is no private mount."""
-    return {"HOME": f"{job.scratch}/tmp/home", "TMPDIR": f"{job.scratch}/tmp"}
+    # The private /tmp: without namespaces there is no private mount.
+    env = {"HOME": f"{job.scratch}/tmp/home", "TMPDIR": f"{job.scratch}/tmp"}
+    return Launch(argv=argv, passed=(writer,), status=status, env=env, keeps=True)
 
 
 def _rules(known: Machine, spare: int | None) -> bytes:
@@ -122,4 +118,4 @@ class Unsandboxed:
 
     def launch(self, job: SandboxJob) -> Launch:
         """Return the command line of `inside/confine.py`, without any restriction."""
-        return keeper(msgspec.structs.replace(job, spare=None), "")
+        return launch_confined(msgspec.structs.replace(job, spare=None), "")

@@ -24,7 +24,7 @@ from podium.engine.process import offload
 from podium.errors import ResultRefusedError, SandboxUnavailableError
 from podium.tools.openat_walk import NO_LINKS, descended, open_root, remove_entry
 from podium.tools.sandbox.execution import Execution, Watched, settled
-from podium.tools.sandbox.inspection import Contents, inspect_after, inspect_before
+from podium.tools.sandbox.inspection import Contents, inspect_folders
 from podium.tools.sandbox.tier import (
     Executed,
     Mount,
@@ -64,7 +64,7 @@ ENTRIES = len(_FILES) + len(_FOLDERS) + len((_LOCK, MASK))
 def scratch_folder() -> Generator[Path]:
     """Create a scratch folder, and remove it at the end with everything in it."""
     folder = Path(tempfile.mkdtemp(prefix=PREFIX))
-    lock = _locked(folder)
+    lock = _lock_file(folder / _LOCK)
     try:
         folder.chmod(0o711)  # a spare uid must be able to traverse it; its contents are closed to others
         for name in _FOLDERS:
@@ -90,23 +90,11 @@ def sweep_up(young: float = _YOUNG_S) -> None:
     """Remove scratch folders of killed processes; the kernel has released their locks."""
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError):  # another user's, in use, or removed meanwhile
-            found = folder.lstat()
-            if found.st_uid == os.geteuid() and time.time() - found.st_ctime > young:
-                lock = _locked(folder)
+            info = folder.lstat()
+            if info.st_uid == os.geteuid() and time.time() - info.st_ctime > young:
+                lock = _lock_file(folder / _LOCK)
                 _remove(folder)
                 os.close(lock)
-
-
-def _locked(folder: Path) -> int:
-    """Lock the folder and return the descriptor; raise `BlockingIOError` if another process holds the
-    lock."""
-    lock = os.open(folder / _LOCK, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(lock)
-        raise
-    return lock
 
 
 def _remove(folder: Path) -> None:
@@ -121,15 +109,48 @@ def _remove(folder: Path) -> None:
 _HIGH, _LOW = (1_800_000_000, 50_000), (58_000, 1_000)
 """First spare id and number of ids; the low range is for containers that have only 65,536 ids."""
 
+_USER = "podium-user-"
+"""Prefix of the files whose locks reserve spare ids."""
+
 _counter = itertools.count()
 
 
-def spare_id() -> int | None:
-    """Return an id for the next execution; None if this process is not root and keeps its uid."""
+@contextlib.contextmanager
+def spare_user(start: int | None = None) -> Generator[int | None]:
+    """Reserve a uid for one execution; None if this process is not root and keeps its uid. The end of an
+    execution kills all processes of its uid, so no other execution on the machine may have the same."""
     if os.geteuid() != 0:
-        return None
+        yield None
+        return
     first, count = _HIGH if _mapped(_HIGH[0] + _HIGH[1]) else _LOW
-    return first + (os.getpid() * 64 + next(_counter)) % count
+    start = os.getpid() * 64 + next(_counter) if start is None else start
+    for offset in range(count):
+        identity = first + (start + offset) % count
+        file = Path(tempfile.gettempdir(), f"{_USER}{identity}")
+        with contextlib.suppress(OSError):  # in use, or another user's file
+            lock = _lock_file(file)
+            break
+    else:
+        raise SandboxUnavailableError("All spare users are in use.", hint="Run fewer programs at once.")
+    try:
+        yield identity
+    finally:
+        with contextlib.suppress(OSError):
+            file.unlink()
+        os.close(lock)
+
+
+def _lock_file(file: Path) -> int:
+    """Lock a file and return the descriptor; raise `OSError` if another process holds or removed it."""
+    lock = os.open(file, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not os.path.samestat(os.fstat(lock), file.lstat()):
+            raise FileNotFoundError(file)
+    except OSError:
+        os.close(lock)
+        raise
+    return lock
 
 
 def _mapped(identity: int) -> bool:
@@ -199,8 +220,8 @@ class Sandbox:
         seen, most = [*self._readable, *readable], limits or self._limits
         mounts = folder_mounts(folder, writable=writable, readable=seen, also_writable=also_writable)
         whole = [folder] if writable else []
-        with scratch_folder() as scratch:
-            before = await offload(inspect_before, whole, also_writable, most.workspace_bytes)
+        with scratch_folder() as scratch, spare_user() as spare:
+            before = await offload(inspect_folders, whole, also_writable, most.workspace_bytes)
             job = SandboxJob(
                 argv=tuple(map(str, argv)),
                 start=place_inside(folder, cwd),
@@ -209,7 +230,7 @@ class Sandbox:
                 env={**_environment(seen), **(env or {})},
                 limits=most,
                 special=before.special,
-                spare=spare_id(),
+                spare=spare,
             )
             watched = Watched(
                 folders=[*map(str, whole), str(scratch)],
@@ -241,7 +262,7 @@ async def _secured(
 
     def secure() -> Contents:
         clear(scratch)  # first: hard links into it would look like links to files outside
-        return inspect_after(whole, grown, limits.workspace_bytes, before)
+        return inspect_folders(whole, grown, limits.workspace_bytes, before)
 
     task = asyncio.ensure_future(offload(secure))
     if cancelled := await settled(task):
@@ -311,10 +332,10 @@ def _open(part: str, flags: int, holder: int, path: str) -> int:
 
 def _read(file: int, path: str, max_bytes: int) -> bytes:
     try:
-        found = os.fstat(file)
-        if not stat.S_ISREG(found.st_mode):
+        info = os.fstat(file)
+        if not stat.S_ISREG(info.st_mode):
             raise ResultRefusedError(path, "it is not a plain file")
-        if found.st_size > max_bytes:
+        if info.st_size > max_bytes:
             raise ResultRefusedError(path, f"it is larger than {max_bytes:,} bytes")
         with os.fdopen(file, "rb", closefd=False) as stream:
             return stream.read(max_bytes)

@@ -98,9 +98,14 @@ _SET_ID = 0o6000
 """S_ISUID and S_ISGID."""
 
 _MODE_ARGUMENTS = {
-    "chmod": _SECOND, "fchmod": _SECOND, "fchmodat": _THIRD, "fchmodat2": _THIRD, "mknod": _SECOND,
-    "mknodat": _THIRD, "creat": _SECOND,
-}  # fmt: skip
+    "chmod": _SECOND,
+    "fchmod": _SECOND,
+    "fchmodat": _THIRD,
+    "fchmodat2": _THIRD,
+    "mknod": _SECOND,
+    "mknodat": _THIRD,
+    "creat": _SECOND,
+}
 """Calls that set the mode of a file, and the argument that holds it."""
 
 _OPEN_ARGUMENTS = {"open": (_SECOND, _THIRD), "openat": (_THIRD, _FOURTH)}
@@ -113,17 +118,17 @@ _STREAM, _SEQPACKET, _KIND_OF_SOCKET = 1, 5, 0xF
 
 AF_UNIX, AF_INET = 1, 2
 
-DENIED = (
-    "acct", "add_key", "adjtimex", "bpf", "chroot", "clock_adjtime", "clock_settime", "create_module",
-    "delete_module", "fanotify_init", "finit_module", "fsconfig", "fsmount", "fsopen", "fspick",
-    "get_kernel_syms", "init_module", "io_uring_enter", "io_uring_register", "io_uring_setup", "ioperm",
-    "iopl", "kcmp", "kexec_file_load", "kexec_load", "keyctl", "lookup_dcookie", "modify_ldt", "mount",
-    "mount_setattr", "move_mount", "name_to_handle_at", "nfsservctl", "open_by_handle_at", "open_tree",
-    "perf_event_open", "pidfd_getfd", "pivot_root", "process_madvise", "process_vm_readv",
-    "process_vm_writev", "ptrace", "query_module", "quotactl", "quotactl_fd", "reboot", "request_key",
-    "setdomainname", "sethostname", "setns", "settimeofday", "swapoff", "swapon", "syslog", "umount2",
-    "unshare", "uselib", "userfaultfd", "vhangup",
-)  # fmt: skip
+DENIED = tuple(
+    """
+    acct add_key adjtimex bpf chroot clock_adjtime clock_settime create_module delete_module
+    fanotify_init finit_module fsconfig fsmount fsopen fspick get_kernel_syms init_module io_uring_enter
+    io_uring_register io_uring_setup ioperm iopl kcmp kexec_file_load kexec_load keyctl lookup_dcookie
+    modify_ldt mount mount_setattr move_mount name_to_handle_at nfsservctl open_by_handle_at open_tree
+    perf_event_open pidfd_getfd pivot_root process_madvise process_vm_readv process_vm_writev ptrace
+    query_module quotactl quotactl_fd reboot request_key setdomainname sethostname setns settimeofday
+    swapoff swapon syslog umount2 unshare uselib userfaultfd vhangup
+    """.split()
+)
 """Calls that fail with EPERM."""
 
 HIDDEN = ("memfd_create", "memfd_secret", "msgget", "semget", "openat2", "file_setattr")
@@ -159,10 +164,8 @@ def write_filter(
     programs use their usual fallback.
     """
     numbers = machine.numbers
-    code = [
-        _op(_LOAD, _ARCHITECTURE), _op(_JUMP_EQUAL, machine.audit, 1, 0), _op(_RETURN, _KILL),
-        _op(_LOAD, _NUMBER), _op(_JUMP_MORE, _X32, 0, 1), _op(_RETURN, _FAIL | errno.ENOSYS),
-    ]  # fmt: skip
+    code = [_op(_LOAD, _ARCHITECTURE), _op(_JUMP_EQUAL, machine.audit, 1, 0), _op(_RETURN, _KILL)]
+    code += [_op(_LOAD, _NUMBER), _op(_JUMP_MORE, _X32, 0, 1), _fail(errno.ENOSYS)]
     passed_over = frozenset(ignored)
     code += _mode_guards(numbers, passed_over)
     answers = [
@@ -174,13 +177,11 @@ def write_filter(
     for name, answer in answers:
         if name in numbers:
             code += [_op(_JUMP_EQUAL, numbers[name], 0, 1), _fail(answer)]
-    large = [
-        _op(_JUMP_EQUAL, 0, 1, 0), _fail(errno.ENOMEM),
-        _op(_LOAD, _SECOND), _op(_JUMP_MORE, SMALL_SEGMENT, 0, 1), _fail(errno.ENOMEM),
-    ]  # fmt: skip
+    large = [_op(_JUMP_EQUAL, 0, 1, 0), _fail(errno.ENOMEM)]
+    large += [_op(_LOAD, _SECOND), _op(_JUMP_MORE, SMALL_SEGMENT, 0, 1), _fail(errno.ENOMEM)]
     code += _guard(numbers["shmget"], _SECOND_HIGH, large)
     # The flags of clone3 lie behind a pointer that a filter cannot dereference; libc falls back to clone.
-    code += [_op(_JUMP_EQUAL, numbers["clone3"], 0, 1), _op(_RETURN, _FAIL | errno.ENOSYS)]
+    code += [_op(_JUMP_EQUAL, numbers["clone3"], 0, 1), _fail(errno.ENOSYS)]
     code += _guard(numbers["clone"], _FIRST, [_op(_JUMP_BITS, _NAMESPACES, 0, 1), _fail(errno.EPERM)])
     requests = (_TIOCSTI, _TIOCLINUX, *_FILE_FLAGS)
     refused = [op for number in requests for op in (_op(_JUMP_EQUAL, number, 0, 1), _fail(errno.EPERM))]
@@ -221,7 +222,9 @@ def _op(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
 
 
 _CONNECTED_PAIRS = [
-    _op(_AND, _KIND_OF_SOCKET), _op(_JUMP_EQUAL, _STREAM, 2, 0), _op(_JUMP_EQUAL, _SEQPACKET, 1, 0),
+    _op(_AND, _KIND_OF_SOCKET),
+    _op(_JUMP_EQUAL, _STREAM, 2, 0),
+    _op(_JUMP_EQUAL, _SEQPACKET, 1, 0),
     _fail(errno.EPROTONOSUPPORT),
-]  # fmt: skip
+]
 """Checks of a socket pair's type: one end of a datagram pair can send to any other socket."""

@@ -81,13 +81,14 @@ class Executed(msgspec.Struct, frozen=True, kw_only=True):
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store")
 """Folders with programs and libraries, where they exist."""
 
-ETC = (
-    "alternatives", "ca-certificates", "crypto-policies", "fonts", "gai.conf", "host.conf", "java*",
-    "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "locale.alias",
-    "localtime", "magic", "mime.types", "nsswitch.conf", "os-release", "pki/tls/certs",
-    "pki/ca-trust/extracted", "profile", "protocols", "services", "ssl/certs", "ssl/openssl.cnf", "terminfo",
-    "timezone", "xattr.conf",
-)  # fmt: skip
+ETC = tuple(
+    """
+    alternatives ca-certificates crypto-policies fonts gai.conf host.conf java* ld.so.cache ld.so.conf
+    ld.so.conf.d locale.alias localtime magic mime.types nsswitch.conf os-release pki/tls/certs
+    pki/ca-trust/extracted profile protocols services ssl/certs ssl/openssl.cnf terminfo timezone
+    xattr.conf
+    """.split()
+)
 """Entries of /etc that programs need to work. None holds a password, a key, a token or a person's name."""
 
 _CLOSED = ("/etc", "/proc", "/sys", "/dev", "/run", "/var", "/boot")
@@ -110,8 +111,8 @@ def system_mounts() -> list[Mount]:
     """Return the read-only system mounts. Symlinks such as /bin → usr/bin become folders, which programs do
     not notice."""
     etc = [str(path) for name in ETC for path in Path("/etc").glob(name)]
-    found = [path for path in (*SYSTEM, *etc) if Path(path).exists()]
-    return [Mount(os.path.realpath(path), path) for path in found]
+    paths = [path for path in (*SYSTEM, *etc) if Path(path).exists()]
+    return [Mount(os.path.realpath(path), path) for path in paths]
 
 
 def interpreter_folders() -> list[Path]:
@@ -125,33 +126,33 @@ def folder_mounts(
 ) -> list[Mount]:
     """Return mounts of the given folders at their own paths, outer before inner, so that the inner one takes
     precedence."""
-    found = [*_mounts(readable, writable=False), *_mounts([folder], writable=writable)]
-    found += _mounts(also_writable, writable=True)
-    unique = {mount.target: mount for mount in found}
+    mounts = [*_mounts(readable, writable=False), *_mounts([folder], writable=writable)]
+    mounts += _mounts(also_writable, writable=True)
+    unique = {mount.target: mount for mount in mounts}
     return sorted(unique.values(), key=lambda mount: mount.target.count("/"))
 
 
 def _mounts(paths: Iterable[Path], *, writable: bool) -> list[Mount]:
-    found: list[Mount] = []
+    mounts: list[Mount] = []
     for path in paths:
         target, source = os.path.abspath(os.path.expanduser(path)), os.path.realpath(os.path.expanduser(path))
         refuse_what_is_too_wide(source)
         places = dict.fromkeys((target, source))
-        found += [Mount(source, place, writable) for place in places]
-    return found
+        mounts += [Mount(source, place, writable) for place in places]
+    return mounts
 
 
-def refuse_what_is_too_wide(path: str, told: str = _TOO_WIDE) -> None:
+def refuse_what_is_too_wide(path: str, message: str = _TOO_WIDE) -> None:
     """Raise if a folder contains system folders or the home folder: it would expose everything that the
     sandbox hides."""
     if reason := _too_wide(path):
-        raise UsageError(told.format(path=path, reason=reason), hint="Name a folder of the project.")
+        raise UsageError(message.format(path=path, reason=reason), hint="Name a folder of the project.")
 
 
 def _too_wide(path: str) -> str:
     """Return why a folder must not be mounted, in a few words; empty if it may."""
     if not os.path.exists(path):
-        return "it is not there"
+        return "it does not exist"
     if path == "/":
         return "it is the whole machine"
     home = Path(os.path.realpath(os.path.expanduser("~")))
@@ -187,7 +188,7 @@ def host_sockets(mounts: Iterable[Mount]) -> list[str]:
         for path in dict.fromkeys(named)
         if path.startswith("/")
         and _is_socket(path)
-        and any(_below(os.path.realpath(path), one) for one in sources)
+        and any(_below(os.path.realpath(path), source) for source in sources)
     ]
 
 
@@ -296,23 +297,23 @@ def kernel_limits(limits: SandboxLimits) -> dict[str, tuple[int, int]]:
         "nofile": limits.open_files,
         "nproc": limits.processes * 2,
     }
-    found = {name: (_possible(name, value), _possible(name, value)) for name, value in wanted.items()}
-    # Between the two a program gets SIGXCPU, which tells us the reason; at the second it is killed.
-    return {**found, "cpu": (found["cpu"][0], _possible("cpu", limits.cpu_seconds + 1))}
+    values = {name: (_possible(name, value), _possible(name, value)) for name, value in wanted.items()}
+    # Between the two a program gets SIGXCPU, which names the reason; at the second it is killed.
+    return {**values, "cpu": (values["cpu"][0], _possible("cpu", limits.cpu_seconds + 1))}
 
 
 def limits_of_whole_user(limits: SandboxLimits) -> dict[str, tuple[int, int]]:
     """Return the limits for kernels that count a user's processes over the whole machine: the existing ones
     are added, with a margin for others that the user starts meanwhile. The watch still counts exactly."""
-    found = kernel_limits(limits)
+    values = kernel_limits(limits)
     most = _possible("nproc", threads_of_user(os.getuid()) + max(limits.processes * 2, _ROOM))
-    return {**found, "nproc": (most, most)}
+    return {**values, "nproc": (most, most)}
 
 
 def counts_per_namespace() -> bool:
     """Return True if this kernel counts the processes of a user namespace separately."""
-    found = re.match(r"(\d+)\.(\d+)", platform.release())
-    return found is not None and (int(found[1]), int(found[2])) >= _PER_NAMESPACE
+    version = re.match(r"(\d+)\.(\d+)", platform.release())
+    return version is not None and (int(version[1]), int(version[2])) >= _PER_NAMESPACE
 
 
 def _possible(name: str, value: int) -> int:

@@ -11,9 +11,9 @@ from urllib.parse import parse_qs, quote_plus, urlencode, urljoin, urlsplit
 import msgspec
 
 from podium.settings import Settings, variable
-from podium.tools.corpus.search import share, telling
+from podium.tools.corpus.search import query_words, share
 from podium.tools.documents.document import iso_date, line
-from podium.tools.fetch import Address, Reply, Target, parse_url, public_only, request, resolve_name
+from podium.tools.fetch import Reply, Target, anywhere, parse_url, public_only, request, resolve_name
 from podium.tools.sources.feeds import FeedEntry, plain, read_feed
 from podium.tools.sources.providers import Found, Kind, Provider
 from podium.tools.tool import ToolError
@@ -25,7 +25,7 @@ MAX_BYTES = 5_000_000
 MAX_REDIRECTS = 3
 
 
-class Asker:
+class ProviderClient:
     """HTTP client for one provider. An address that the user configured may be anywhere, also on the local
     network; redirect targets are untrusted and must be public."""
 
@@ -40,8 +40,8 @@ class Asker:
         except TimeoutError as error:
             raise ToolError(f"{self._name} took longer than {self._seconds:g} s.") from error
         except ToolError as error:
-            told = str(error)
-            raise ToolError(told if told.startswith(self._name) else f"{self._name}: {told}") from error
+            reason = str(error)
+            raise ToolError(reason if reason.startswith(self._name) else f"{self._name}: {reason}") from error
 
     async def json(self, url: str) -> dict[str, Any]:
         """Return the response as a JSON object."""
@@ -49,7 +49,7 @@ class Asker:
         try:
             return msgspec.json.decode(reply.body, type=dict[str, Any])
         except (msgspec.DecodeError, RecursionError) as error:
-            raise ToolError(f"{self._name} gave an answer that is not JSON.") from error
+            raise ToolError(f"{self._name} sent a response that is not JSON.") from error
 
     async def _follow(self, target: Target, headers: Mapping[str, str]) -> Reply:
         home = (target.host, target.port)
@@ -57,7 +57,7 @@ class Asker:
             at_home = (target.host, target.port) == home
             reply = await request(
                 target,
-                allowed=_anywhere if self._trusted and at_home else public_only,
+                allowed=anywhere if self._trusted and at_home else public_only,
                 resolve=resolve_name,
                 seconds=self._seconds,
                 max_bytes=MAX_BYTES,
@@ -71,95 +71,94 @@ class Asker:
     def _checked(self, reply: Reply) -> Reply:
         if reply.status == 429 or (reply.status == 503 and "retry-after" in reply.headers):
             wait = reply.headers.get("retry-after", "")
-            after = f"; it asks to wait {wait} s" if wait.isdecimal() and len(wait) < 6 else ""
-            raise ToolError(f"{self._name} was asked too often{after}.")
+            after = f"; wait {wait} s" if wait.isdecimal() and len(wait) < 6 else ""
+            raise ToolError(f"{self._name} refused too many requests{after}.")
         if reply.status != 200:
             raise ToolError(f"{self._name} answered {reply.status}.")
         if reply.cut:
-            raise ToolError(f"{self._name} answered with more than {MAX_BYTES // 1_000_000} MB.")
+            raise ToolError(f"{self._name} sent more than {MAX_BYTES // 1_000_000} MB.")
         return reply
 
 
-def _anywhere(address: Address, port: int) -> str:
-    return ""
+class _Api:
+    """A search API whose address the user may override."""
+
+    name: str
+    home: str
+
+    def __init__(self, address: str = "", seconds: float = SECONDS) -> None:
+        self._address = (address or self.home).rstrip("/")
+        self._client = ProviderClient(self.name, trusted=bool(address), seconds=seconds)
 
 
-ADDRESS = "https://export.arxiv.org"
-
-
-class Arxiv:
+class Arxiv(_Api):
     """arXiv search over title, abstract and authors; the full text is the PDF."""
 
     name = "arXiv"
     kind: Kind = "academic"
-
-    def __init__(self, address: str = "", seconds: float = SECONDS) -> None:
-        self._address = (address or ADDRESS).rstrip("/")
-        self._asker = Asker(self.name, trusted=bool(address), seconds=seconds)
+    home = "https://export.arxiv.org"
 
     async def search(self, query: str, limit: int) -> list[Found]:
-        words = telling(query, 10)
+        words = query_words(query, 10)
         if not words or limit < 1:
             return []
-        asked = {
+        parameters = {
             "search_query": " OR ".join(f"all:{word}" for word in words),
             "start": 0,
             "max_results": min(limit, 100),
             "sortBy": "relevance",
         }
-        reply = await self._asker.get(f"{self._address}/api/query?{urlencode(asked)}")
+        reply = await self._client.get(f"{self._address}/api/query?{urlencode(parameters)}")
         entries = read_feed(reply.body, self.name)
         for entry in entries:
             if "/api/errors" in entry.id:
-                raise ToolError(f"{self.name} refused the question: {entry.text[:200].rstrip('.')}.")
-        return [_found(entry) for entry in entries if entry.url][:limit]
+                raise ToolError(f"{self.name} refused the query: {entry.text[:200].rstrip('.')}.")
+        return [_from_arxiv(entry) for entry in entries if entry.url][:limit]
 
 
-def _found(entry: FeedEntry) -> Found:
+def _from_arxiv(entry: FeedEntry) -> Found:
     page = re.sub(r"^http://arxiv\.org", "https://arxiv.org", entry.url)
     text = re.sub(r"^http://arxiv\.org", "https://arxiv.org", entry.links.get("pdf", ""))
-    return Found(
-        entry.title, page, entry.text, "academic", entry.published, entry.authors, Arxiv.name, text_url=text
-    )
+    return _from_feed(entry, Arxiv.name, "academic", page, text)
 
 
-HACKERNEWS_ADDRESS = "https://hn.algolia.com"
 DISCUSSION = "https://news.ycombinator.com/item?id="
 
 
-class HackerNews:
+class HackerNews(_Api):
     """Hacker News stories; the source is the discussion, not the linked page."""
 
     name = "Hacker News"
     kind: Kind = "social"
-
-    def __init__(self, address: str = "", seconds: float = SECONDS) -> None:
-        self._address = (address or HACKERNEWS_ADDRESS).rstrip("/")
-        self._asker = Asker(self.name, trusted=bool(address), seconds=seconds)
+    home = "https://hn.algolia.com"
 
     async def search(self, query: str, limit: int) -> list[Found]:
-        words = telling(query, 10)
+        words = query_words(query, 10)
         if not words or limit < 1:
             return []
-        asked = {"query": " ".join(words), "tags": "story", "hitsPerPage": min(limit, 50)}
-        data = await self._asker.json(f"{self._address}/api/v1/search?{urlencode(asked)}")
-        hits: Any = data.get("hits")
-        found = [_from_hackernews(hit) for hit in (cast("list[Any]", hits) if isinstance(hits, list) else [])]
-        return [one for one in found if one is not None][:limit]
+        parameters = {"query": " ".join(words), "tags": "story", "hitsPerPage": min(limit, 50)}
+        data = await self._client.json(f"{self._address}/api/v1/search?{urlencode(parameters)}")
+        results = map(_from_hackernews, _list(data.get("hits")))
+        return [result for result in results if result is not None][:limit]
 
 
 def _from_hackernews(hit: Any) -> Found | None:
-    fields = cast("dict[str, Any]", hit) if isinstance(hit, dict) else {}
+    fields = _table(hit)
     number, title = line(fields.get("objectID"), 20), line(plain(str(fields.get("title") or "")), 300)
     if not number.isdecimal() or not title:
         return None
-    said = line(plain(str(fields.get("story_text") or "")), 1_000)
+    text = line(plain(str(fields.get("story_text") or "")), 1_000)
     votes = f"{_number(fields.get('points'))} points, {_number(fields.get('num_comments'))} comments."
     author = line(fields.get("author"), 100)
     return Found(
-        title, DISCUSSION + number, f"{said} {votes}".strip(), "social",
-        iso_date(fields.get("created_at")), (author,) if author else (), HackerNews.name,
-    )  # fmt: skip
+        title,
+        DISCUSSION + number,
+        f"{text} {votes}".strip(),
+        kind="social",
+        published=iso_date(fields.get("created_at")),
+        authors=(author,) if author else (),
+        provider=HackerNews.name,
+    )
 
 
 def _number(value: Any) -> int:
@@ -179,13 +178,13 @@ class NewsSearch:
     def __init__(self, template: str = "", seconds: float = SECONDS) -> None:
         self.name = "Bing News" if not template else f"News ({urlsplit(template).hostname or 'feed'})"
         self._template = template or SEARCH
-        self._asker = Asker(self.name, trusted=bool(template), seconds=seconds)
+        self._client = ProviderClient(self.name, trusted=bool(template), seconds=seconds)
 
     async def search(self, query: str, limit: int) -> list[Found]:
-        words = telling(query, 20)
+        words = query_words(query, 20)
         if not words or limit < 1:
             return []
-        reply = await self._asker.get(self._template.replace("{query}", quote_plus(" ".join(words))))
+        reply = await self._client.get(self._template.replace("{query}", quote_plus(" ".join(words))))
         entries = read_feed(reply.body, self.name)
         return [_from_feed(entry, self.name) for entry in entries if entry.url][:limit]
 
@@ -201,29 +200,37 @@ class Feeds:
 
     async def search(self, query: str, limit: int) -> list[Found]:
         """Search all feeds. A failing feed is skipped, unless all fail."""
-        words = telling(query, 20)
+        words = query_words(query, 20)
         answers = await asyncio.gather(*map(self._read, self._addresses), return_exceptions=True)
         failures = [answer for answer in answers if isinstance(answer, BaseException)]
         for failure in failures:
             if not isinstance(failure, ToolError) or len(failures) == len(answers):
                 raise failure
-        found = [one for answer in answers if isinstance(answer, list) for one in answer]
-        close = [(share(words, f"{one.title} {one.snippet}"), one) for one in found]
+        results = [result for answer in answers if isinstance(answer, list) for result in answer]
+        close = [(share(words, f"{result.title} {result.snippet}"), result) for result in results]
         chosen = [pair for pair in close if pair[0] >= LEAST_SHARE]
         chosen.sort(key=lambda pair: (pair[0], pair[1].published), reverse=True)
-        return [one for _, one in chosen[: max(limit, 0)]]
+        return [result for _, result in chosen[: max(limit, 0)]]
 
     async def _read(self, address: str) -> list[Found]:
         name = f"The feed of {urlsplit(address).hostname or address[:80]}"
-        reply = await Asker(name, trusted=True, seconds=self._seconds).get(address)
+        reply = await ProviderClient(name, trusted=True, seconds=self._seconds).get(address)
         return [_from_feed(entry, self.name) for entry in read_feed(reply.body, name) if entry.url]
 
 
-def _from_feed(entry: FeedEntry, provider: str) -> Found:
+def _from_feed(
+    entry: FeedEntry, provider: str, kind: Kind = "news", url: str = "", text_url: str = ""
+) -> Found:
     return Found(
-        entry.title or entry.url, _unwrapped(entry.url), entry.text, "news", entry.published, entry.authors,
+        entry.title or entry.url,
+        url or _unwrapped(entry.url),
+        entry.text,
+        kind,
+        entry.published,
+        entry.authors,
         provider,
-    )  # fmt: skip
+        text_url,
+    )
 
 
 def _unwrapped(address: str) -> str:
@@ -235,7 +242,6 @@ def _unwrapped(address: str) -> str:
     return address
 
 
-OPENALEX_ADDRESS = "https://api.openalex.org"
 _FIELDS = (
     "id,doi,display_name,publication_date,authorships,abstract_inverted_index,primary_location,"
     "best_oa_location"
@@ -243,29 +249,26 @@ _FIELDS = (
 MAX_ABSTRACT_WORDS = 1_000
 
 
-class OpenAlex:
+class OpenAlex(_Api):
     """OpenAlex works by relevance; the full text is the best open-access copy that it knows."""
 
     name = "OpenAlex"
     kind: Kind = "academic"
+    home = "https://api.openalex.org"
 
     def __init__(self, address: str = "", key: str = "", seconds: float = SECONDS) -> None:
-        self._address, self._key = (address or OPENALEX_ADDRESS).rstrip("/"), key
-        self._asker = Asker(self.name, trusted=bool(address), seconds=seconds)
+        super().__init__(address, seconds)
+        self._key = key
 
     async def search(self, query: str, limit: int) -> list[Found]:
-        words = telling(query, 20)
+        words = query_words(query, 20)
         if not words or limit < 1:
             return []
-        asked = {"search": " ".join(words), "per-page": min(limit, 100), "select": _FIELDS}
-        asked |= {"api_key": self._key} if self._key else {}
-        data = await self._asker.json(f"{self._address}/works?{urlencode(asked)}")
-        works: Any = data.get("results")
-        found = [
-            _from_openalex(_table(work))
-            for work in (cast("list[Any]", works) if isinstance(works, list) else [])
-        ]
-        return [one for one in found if one.url and one.title][:limit]
+        parameters = {"search": " ".join(words), "per-page": min(limit, 100), "select": _FIELDS}
+        parameters |= {"api_key": self._key} if self._key else {}
+        data = await self._client.json(f"{self._address}/works?{urlencode(parameters)}")
+        results = [_from_openalex(_table(work)) for work in _list(data.get("results"))]
+        return [result for result in results if result.url and result.title][:limit]
 
 
 def _from_openalex(work: dict[str, Any]) -> Found:
@@ -290,14 +293,13 @@ def _abstract(index: Any) -> str:
     """Rebuild the abstract from OpenAlex's inverted index of word positions."""
     placed: list[tuple[int, str]] = []
     for word, places in _table(index).items():
-        if isinstance(places, list):
-            placed += [(place, word) for place in cast("list[Any]", places) if isinstance(place, int)]
+        placed += [(place, word) for place in _list(places) if isinstance(place, int)]
     return " ".join(word for _, word in sorted(placed)[:MAX_ABSTRACT_WORDS])
 
 
 def _authors(authorships: Any) -> tuple[str, ...]:
-    entries = cast("list[Any]", authorships) if isinstance(authorships, list) else []
-    names = (line(_table(_table(entry).get("author")).get("display_name"), 200) for entry in entries[:50])
+    authors = (_table(_table(entry).get("author")) for entry in _list(authorships)[:50])
+    names = (line(author.get("display_name"), 200) for author in authors)
     return tuple(dict.fromkeys(name for name in names if name))
 
 
@@ -308,6 +310,10 @@ def _address(value: Any) -> str:
 
 def _table(value: Any) -> dict[str, Any]:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else []
 
 
 class WebSearch:
@@ -324,16 +330,12 @@ class WebSearch:
         return [Found(hit.title or hit.url, hit.url, hit.snippet, "web", provider=self.name) for hit in hits]
 
 
-def open_web(settings: Settings, env: Mapping[str, str] | None = None) -> WebSearch:
-    return WebSearch(open_engine(settings, env))
-
-
 def online(worker: str, settings: Settings, env: Mapping[str, str] | None = None) -> list[Provider]:
     """Return the online providers of a worker. `[providers.NAME] base_url` overrides the address of arxiv,
     openalex, hackernews, tavily and brave; `[news]` configures the feeds."""
     addresses = {name: option.base_url for name, option in settings.providers.items()}
     if worker == "web_search":
-        return [open_web(settings, env)]
+        return [WebSearch(open_engine(settings, env))]
     if worker == "academic_search":
         key = variable("OPENALEX_API_KEY", env=env)
         return [Arxiv(addresses.get("arxiv", "")), OpenAlex(addresses.get("openalex", ""), key)]
@@ -343,9 +345,9 @@ def online(worker: str, settings: Settings, env: Mapping[str, str] | None = None
 
 
 def _news(settings: Settings) -> list[Provider]:
-    found: list[Provider] = []
+    providers: list[Provider] = []
     if settings.news.search != "":
-        found.append(NewsSearch(settings.news.search or ""))
+        providers.append(NewsSearch(settings.news.search or ""))
     if settings.news.feeds:
-        found.append(Feeds(settings.news.feeds))
-    return found
+        providers.append(Feeds(settings.news.feeds))
+    return providers

@@ -82,11 +82,18 @@ class CorpusSearch:
     async def search(self, query: str, limit: int) -> list[Found]:
         return [
             Found(
-                passage.title, url_of(passage.path), passage.snippet, "corpus", passage.published,
-                passage.authors, self.name, start=passage.start, end=passage.end,
+                passage.title,
+                url_of(passage.path),
+                passage.snippet,
+                "corpus",
+                published=passage.published,
+                authors=passage.authors,
+                provider=self.name,
+                start=passage.start,
+                end=passage.end,
             )
             for passage in await self._corpus.search(query, limit)
-        ]  # fmt: skip
+        ]
 
 
 WORKERS: dict[str, Kind] = {
@@ -123,11 +130,11 @@ def providers_for(
     unless `online` is true; without a corpus the web is searched, unless `online` is false. Nothing is
     connected yet."""
     if worker not in WORKERS:
-        raise ValueError(f"{worker!r} does not search; those that do: {', '.join(WORKERS)}")
-    found: list[Provider] = [CorpusSearch(corpus)] if corpus is not None else []
+        raise ValueError(f"{worker!r} is not a search worker; known ones: {', '.join(WORKERS)}")
+    providers: list[Provider] = [CorpusSearch(corpus)] if corpus is not None else []
     if corpus is None if online is None else online:
-        found += _load_online(worker, settings, env)
-    return found
+        providers += _load_online(worker, settings, env)
+    return providers
 
 
 def _load_online(worker: str, settings: Settings, env: Mapping[str, str] | None) -> list[Provider]:
@@ -143,23 +150,23 @@ LEAST_TEXT = 200
 
 
 async def retrieve(
-    found: Found, *, at: str, corpus: Corpus | None = None, fetcher: Fetcher | None = None
+    result: Found, *, at: str, corpus: Corpus | None = None, fetcher: Fetcher | None = None
 ) -> Retrieved:
     """Retrieve the text of a source, or raise a one-sentence `ToolError`. `at` is the time to record.
 
     The source keeps the URL under which it was found. Title, date and authors of the document fill in what
     the search did not return. A corpus document is read from the index, so that positions of passages match.
     """
-    if found.url.startswith(SCHEME):
+    if result.url.startswith(SCHEME):
         if corpus is None:
-            raise ToolError(f"{found.url} is in a corpus, and there is none here.")
-        kept = await corpus.read(path_of(found.url))
-        return _retrieved(found, kept.document, kept.media_type, at)
-    media_type, document = await _from_web(found, fetcher)
-    return _retrieved(found, document, media_type, at)
+            raise ToolError(f"{result.url} is in a corpus, and this run has none.")
+        stored = await corpus.read(path_of(result.url))
+        return _retrieved(result, stored.document, stored.media_type, at)
+    media_type, document = await _from_web(result, fetcher)
+    return _retrieved(result, document, media_type, at)
 
 
-async def _from_web(found: Found, fetcher: Fetcher | None) -> tuple[str, Document]:
+async def _from_web(result: Found, fetcher: Fetcher | None) -> tuple[str, Document]:
     """Return the first text of sufficient length, or the longest one if none is."""
     try:
         from podium.tools.web import read_url  # noqa: PLC0415 - an extra, slow to import
@@ -167,7 +174,7 @@ async def _from_web(found: Found, fetcher: Fetcher | None) -> tuple[str, Documen
         raise ToolError(MISSING) from error
     best: tuple[str, Document] | None = None
     failure: ToolError | None = None
-    for url in dict.fromkeys(address for address in (found.text_url, found.url) if address):
+    for url in dict.fromkeys(address for address in (result.text_url, result.url) if address):
         try:
             read = await read_url(url, fetcher)
         except ToolError as error:
@@ -178,18 +185,18 @@ async def _from_web(found: Found, fetcher: Fetcher | None) -> tuple[str, Documen
         if len(best[1].text) >= LEAST_TEXT:
             break
     if best is None:
-        raise failure or ToolError(f"{found.title!r} has no address.")
+        raise failure or ToolError(f"{result.title!r} has no address.")
     return best
 
 
-def _retrieved(found: Found, document: Document, media_type: str, at: str) -> Retrieved:
+def _retrieved(result: Found, document: Document, media_type: str, at: str) -> Retrieved:
     return Retrieved(
-        url=found.url,
-        title=found.title or document.title,
+        url=result.url,
+        title=result.title or document.title,
         text=document.text,
-        kind=found.kind,
-        published=found.published or document.published,
-        authors=found.authors or document.authors,
+        kind=result.kind,
+        published=result.published or document.published,
+        authors=result.authors or document.authors,
         retrieved_at=at,
         sha256=hashlib.sha256(document.text.encode()).hexdigest(),
         media_type=media_type,

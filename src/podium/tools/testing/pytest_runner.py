@@ -20,13 +20,15 @@ import importlib.metadata, importlib.util, json
 plugins = [(point.dist.name, point.name) for point in importlib.metadata.entry_points(group="pytest11")]
 print(json.dumps({"installed": importlib.util.find_spec("pytest") is not None, "plugins": plugins}))
 """
-_DEPENDENCIES = re.compile(
+DEPENDENCIES = re.compile(
     r"(^|/)(pyproject\.toml|setup\.(cfg|py)|tox\.ini|[\w-]*requirements[\w-]*\.(txt|in)|requirements/[\w-]+\.(txt|in))$"
 )
 _SETTINGS = {
-    "pytest.ini": r"", "pyproject.toml": r"^\[tool\.pytest[.\]]", "setup.cfg": r"^\[tool:pytest\]",
+    "pytest.ini": r"",
+    "pyproject.toml": r"^\[tool\.pytest[.\]]",
+    "setup.cfg": r"^\[tool:pytest\]",
     "tox.ini": r"^\[pytest\]",
-}  # fmt: skip
+}
 
 
 class Interpreter(msgspec.Struct, frozen=True):
@@ -50,18 +52,18 @@ async def find_pytest(project: Project, sandbox: Sandbox) -> TestCommand | None:
     why = _reason(project)
     if not why:
         return None
-    interpreter, found = await _choose(project, sandbox)
+    interpreter, pytest = await _choose(project, sandbox)
     argv, env = [interpreter.program, "-m", "pytest", *options(project.results)], environment(project)
     if interpreter.program == sys.executable:
-        wanted = _declared(project, found)
+        wanted = _declared(project, pytest)
         argv += [part for name in wanted for part in ("-p", name)]
         env["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    elif found.has("pytest-cov"):
+    elif pytest.has("pytest-cov"):
         argv += ["--cov=.", f"--cov-report=json:{project.results / COVERAGE}", "--cov-report="]
     return TestCommand(
         argv=argv,
         framework="pytest",
-        told_as="pytest",
+        shown_as="pytest",
         why=why,
         env=env,
         readable=interpreter.readable,
@@ -72,17 +74,22 @@ def options(results: Path) -> list[str]:
     """Return the options of every pytest run: results in a file, no cache, no colours, and each test named as
     it begins, so that a hanging one is known."""
     return [
-        "--verbosity=1", "--color=no", "-p", "no:cacheprovider", "-o", "junit_family=xunit1",
+        "--verbosity=1",
+        "--color=no",
+        "-p",
+        "no:cacheprovider",
+        "-o",
+        "junit_family=xunit1",
         f"--junitxml={results / RESULTS}",
-    ]  # fmt: skip
+    ]
 
 
 def environment(project: Project) -> dict[str, str]:
     """Return the environment. The work tree's packages take precedence over an installed copy of them."""
-    found = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONUTF8": "1"}
+    env = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONUTF8": "1"}
     if any(file.startswith("src/") and file.endswith(".py") for file in project.own_files()):
-        found["PYTHONPATH"] = str(project.tree / project.below / "src")
-    return found
+        env["PYTHONPATH"] = str(project.tree / project.below / "src")
+    return env
 
 
 def find_interpreter(project: Project) -> Interpreter:
@@ -101,8 +108,8 @@ def _base_of(environment: Path) -> Path | None:
         text = (environment / "pyvenv.cfg").read_text(encoding="utf-8", errors="replace")[:10_000]
     except OSError:  # not a virtual environment
         return None
-    found = re.search(r"^home\s*=\s*(.+)$", text, re.MULTILINE)
-    home = Path(found[1].strip()) if found else None
+    match = re.search(r"^home\s*=\s*(.+)$", text, re.MULTILINE)
+    home = Path(match[1].strip()) if match else None
     if home is None or not home.is_absolute() or not (home / "python3").is_file():
         return None
     return home.parent
@@ -126,26 +133,32 @@ def is_python_test(path: str) -> bool:
     return fnmatch.fnmatchcase(name, "test_*.py") or fnmatch.fnmatchcase(name, "*_test.py")
 
 
-def _declared(project: Project, found: _Pytest) -> list[str]:
+def _declared(project: Project, pytest: _Pytest) -> list[str]:
     """Return the plugins of Podium's own interpreter that the project mentions; others would interfere."""
-    files = [file for file in project.own_files() if _DEPENDENCIES.search(file)]
-    said = "\n".join(project.text(file) for file in files[:20]).lower()
-    return [name for package, name in found.plugins if re.search(rf"\b{re.escape(package.lower())}\b", said)]
+    files = [file for file in project.own_files() if DEPENDENCIES.search(file)]
+    text = "\n".join(project.text(file) for file in files[:20]).lower()
+    return [name for package, name in pytest.plugins if re.search(rf"\b{re.escape(package.lower())}\b", text)]
 
 
 async def _choose(project: Project, sandbox: Sandbox) -> tuple[Interpreter, _Pytest]:
     """Return the project's interpreter, or Podium's if only that one has pytest."""
     first = find_interpreter(project)
-    found = await _probe(first, project, sandbox)
-    if not found.installed and first.program != sys.executable:
+    pytest = await _probe(first, project, sandbox)
+    if not pytest.installed and first.program != sys.executable:
         own = Interpreter(sys.executable)
         other = await _probe(own, project, sandbox)
         if other.installed:
             return own, other
-    return first, found
+    return first, pytest
+
+
+_OWN: dict[str, _Pytest] = {}
+"""The plugins of Podium's own interpreter, which do not change while it runs."""
 
 
 async def _probe(interpreter: Interpreter, project: Project, sandbox: Sandbox) -> _Pytest:
+    if known := _OWN.get(interpreter.program):
+        return known
     done = await sandbox.run(
         [interpreter.program, "-I", "-c", _PROBE],
         folder=project.results,
@@ -155,4 +168,7 @@ async def _probe(interpreter: Interpreter, project: Project, sandbox: Sandbox) -
     )
     if not done.ok:
         return _Pytest()
-    return msgspec.json.decode(done.raw, type=_Pytest)
+    pytest = msgspec.json.decode(done.raw, type=_Pytest)
+    if interpreter.program == sys.executable:
+        _OWN[interpreter.program] = pytest
+    return pytest

@@ -38,6 +38,8 @@ class Counts(msgspec.Struct, frozen=True):
     failures: list[Failure] = []
     tests: list[str] = []
     """Names of the tests that ran, passed or failed."""
+    skipped_tests: list[str] = []
+    """Names of the skipped tests."""
 
     @property
     def total(self) -> int:
@@ -52,7 +54,8 @@ class TestReport(msgspec.Struct, frozen=True, kw_only=True):
     command: str
     """The command as a user would type it."""
     framework: str
-    """`pytest`, `jest`, `vitest`, `npm`, `go`, `cargo`, `make` or `command`; empty if none was found."""
+    """`pytest`, `jest`, `vitest`, `mocha`, `node`, `npm`, `go`, `cargo`, `make` or `command`; empty
+    if none was found."""
     exit_code: int | None
     """None if nothing was run."""
     ok: bool
@@ -70,7 +73,10 @@ class TestReport(msgspec.Struct, frozen=True, kw_only=True):
     failures: list[Failure] = []
     """The first failures; `failed` and `errors` count all."""
     tests: list[str] = []
-    """Names of the tests that ran."""
+    """Names of the tests that ran: passed or failed."""
+    failed_tests: list[str] = []
+    """Names of all tests that failed, and of files or packages that broke."""
+    skipped_tests: list[str] = []
     seconds: float = 0.0
     timed_out: bool = False
     coverage: float | None = None
@@ -93,8 +99,9 @@ class TestCommand(msgspec.Struct, frozen=True, kw_only=True):
 
     argv: list[str]
     framework: str
-    """`pytest`, `jest`, `vitest`, `npm`, `go`, `cargo`, `make` or `command`; selects the results parser."""
-    told_as: str
+    """`pytest`, `jest`, `vitest`, `mocha`, `node`, `npm`, `go`, `cargo`, `make` or `command`;
+    selects the results parser."""
+    shown_as: str
     """The command as a user would type it."""
     why: str
     """Why this command was chosen: a file of the project, or the user's request."""
@@ -103,6 +110,8 @@ class TestCommand(msgspec.Struct, frozen=True, kw_only=True):
     """Folders outside that it needs read-only, such as an interpreter's."""
     links: dict[str, str] = {}
     """Symlinks in the project's folder to such folders, made for the test run."""
+    script: str = ""
+    """The script `test` of package.json; empty for other commands."""
 
 
 class Project(msgspec.Struct, frozen=True):
@@ -152,7 +161,7 @@ class Project(msgspec.Struct, frozen=True):
 MAX_OUTPUT = 8_000
 MAX_FAILURE = 3_000
 MAX_FAILURES = 20
-MAX_NAMES = 5_000
+MAX_NAMES = 20_000
 
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")

@@ -104,8 +104,8 @@ class Git:
         """Remove lock and temporary files of a killed git. One process owns this run, and no git is
         running."""
         for pattern in ("**/*.lock", "objects/**/tmp_*", "fast_import_crash_*"):
-            for left in self.dir.glob(pattern):
-                left.unlink(missing_ok=True)
+            for file in self.dir.glob(pattern):
+                file.unlink(missing_ok=True)
 
 
 def _complaint(done: Executed) -> str:
@@ -151,18 +151,18 @@ class History:
         needed again afterwards.
         """
         folders = origin.object_folders()
-        borrowed = ":".join(_listed(folder) for folder in folders)
+        borrowed = ":".join(listed_folder(folder) for folder in folders)
         pack = self._git.dir / "objects" / "pack" / "pack"
         done = await self._git.execute(
-            "pack-objects", "-q", "--revs", "--no-reuse-delta", "--window=0", str(pack),
+            *("pack-objects", "-q", "--revs", "--no-reuse-delta", "--window=0", str(pack)),
             stdin=f"--shallow {origin.head}\n{origin.head}\n".encode(),
             readable=folders,
             env={"GIT_ALTERNATE_OBJECT_DIRECTORIES": borrowed},
-        )  # fmt: skip
+        )
         if not done.ok:
             raise WorkspaceError(
                 f"The files of commit {origin.head[:12]} could not be read from {origin.folder}.",
-                hint="Its repository may be a partial clone or damaged: `git fsck` tells.",
+                hint="Its repository may be a partial clone or damaged: run `git fsck`.",
             )
         (self._git.dir / "shallow").write_text(f"{origin.head}\n", encoding="ascii")
 
@@ -173,39 +173,39 @@ class History:
         )
         if not done.ok:
             return None
-        found = dict[str, Blob]()
+        blobs = dict[str, Blob]()
         for record in done.raw.split(b"\0"):
             if record:
                 about, _, name = record.partition(b"\t")
                 mode, _, sha, size = about.decode("ascii").split()
                 path = name.decode("utf-8", "surrogateescape")
-                found[path] = Blob(mode, sha, 0 if size == "-" else int(size))
-        return found
+                blobs[path] = Blob(mode, sha, 0 if size == "-" else int(size))
+        return blobs
 
     async def blobs(self, wanted: Mapping[str, int]) -> dict[str, bytes]:
         """Return the contents of blobs, given their sizes."""
-        found = dict[str, bytes]()
+        contents = dict[str, bytes]()
         for batch in _batches(wanted):
             output = sum(wanted[sha] for sha in batch) + 200 * len(batch)
-            asked = "".join(f"{sha}\n" for sha in batch).encode()
-            data = await self._git.run("cat-file", "--batch", stdin=asked, output_bytes=output)
+            request = "".join(f"{sha}\n" for sha in batch).encode()
+            data = await self._git.run("cat-file", "--batch", stdin=request, output_bytes=output)
             at = 0
             for sha in batch:
                 end = data.index(b"\n", at)
                 size = int(data[at:end].split()[2])
-                found[sha] = data[end + 1 : end + 1 + size]
+                contents[sha] = data[end + 1 : end + 1 + size]
                 at = end + 2 + size
-        return found
+        return contents
 
     async def record(self, onto: str, head: str, writes: Sequence[Write]) -> str:
         """Record a snapshot: the files of `onto` after `writes`, taken while the branch was at `head`.
 
         It has no timestamp, so the same files on the same state get the same hash.
         """
-        told = await self._git.run(
+        output = await self._git.run(
             "fast-import", "--quiet", "--date-format=raw", "--force", stdin=_stream(onto, writes)
         )
-        sha = told.decode("ascii").strip()
+        sha = output.decode("ascii").strip()
         self.point({f"refs/podium/heads/{sha}": head or sha, f"refs/podium/kept/{sha}": sha})
         return sha
 
@@ -213,10 +213,10 @@ class History:
         """Commit the files of a snapshot with a message; return the hash."""
         dates = {"GIT_AUTHOR_DATE": f"@{when} +0000", "GIT_COMMITTER_DATE": f"@{when} +0000"}
         parents = ["-p", parent] if parent else []
-        told = await self._git.run(
+        output = await self._git.run(
             "commit-tree", f"{snapshot}^{{tree}}", *parents, "-F", "-", stdin=message.encode(), env=dates
         )
-        return told.decode("ascii").strip()
+        return output.decode("ascii").strip()
 
     def point(self, names: Mapping[str, str]) -> None:
         """Set refs to commits, whatever they pointed at before.
@@ -239,39 +239,40 @@ class History:
     async def commits(self, base: str, head: str) -> list[str]:
         """Return the commits after `base`, oldest first."""
         since = [f"^{base}"] if base else []
-        told = await self._git.run("rev-list", "--reverse", head, *since)
-        return told.decode("ascii").split()
+        output = await self._git.run("rev-list", "--reverse", head, *since)
+        return output.decode("ascii").split()
 
     async def diff(self, old: str, new: str, *, whole: bool, output_bytes: int = 50_000_000) -> bytes:
         """Return the differences as a patch; with `whole` it includes binary files, so that it can be
         applied."""
-        form = ["--binary", "--full-index"] if whole else []
-        return await self._git.run(
-            "diff-tree", "-p", "-r", "-M", "--no-color", "--no-ext-diff", "--no-textconv", *form, old, new,
-            output_bytes=output_bytes,
-        )  # fmt: skip
+        options = ["-p", "-r", "-M", "--no-color", "--no-ext-diff", "--no-textconv"]
+        options += ["--binary", "--full-index"] if whole else ["-U8"]
+        return await self._git.run("diff-tree", *options, old, new, output_bytes=output_bytes)
 
     async def stat(self, old: str, new: str) -> list[FileStat]:
         """Return the diff statistics."""
-        told = await self._git.run("diff-tree", "-r", "-M", "-z", "--raw", "--numstat", old, new)
-        return _stats(told)
+        output = await self._git.run("diff-tree", "-r", "-M", "-z", "--raw", "--numstat", old, new)
+        return _stats(output)
 
     async def pack(self, base: str, head: str, folder: Path) -> str:
         """Pack everything that `head` has and `base` has not into `folder`; return the pack's name."""
         since = f"^{base}\n" if base else ""
-        told = await self._git.run(
+        output = await self._git.run(
             "pack-objects", "-q", "--revs", str(folder / "pack"), stdin=f"{head}\n{since}".encode()
         )
-        return told.decode("ascii").strip()
+        return output.decode("ascii").strip()
 
     async def ignored(self, paths: Sequence[str], tree: Path) -> set[str]:
         """Return those of these untracked paths that the `.gitignore` files of the tree exclude."""
-        asked = b"".join(path.encode("utf-8", "surrogateescape") + b"\0" for path in paths)
-        told = await self._git.run(
-            "-c", "core.bare=false", "check-ignore", "--no-index", "-z", "--stdin",
-            stdin=asked, readable=[tree], env={"GIT_WORK_TREE": str(tree)}, codes=(0, 1),
-        )  # fmt: skip
-        return {path.decode("utf-8", "surrogateescape") for path in told.split(b"\0") if path}
+        names = b"".join(path.encode("utf-8", "surrogateescape") + b"\0" for path in paths)
+        output = await self._git.run(
+            *("-c", "core.bare=false", "check-ignore", "--no-index", "-z", "--stdin"),
+            stdin=names,
+            readable=[tree],
+            env={"GIT_WORK_TREE": str(tree)},
+            codes=(0, 1),
+        )
+        return {path.decode("utf-8", "surrogateescape") for path in output.split(b"\0") if path}
 
 
 def _stream(onto: str, writes: Sequence[Write]) -> bytes:
@@ -295,7 +296,7 @@ def _quoted(path: str) -> bytes:
     return b'"' + escaped.replace(b"\n", b"\\n") + b'"'
 
 
-def _listed(folder: Path) -> str:
+def listed_folder(folder: Path) -> str:
     """Return a folder for git's colon-separated list, quoted where necessary."""
     text = str(folder)
     if ":" not in text and not text.startswith('"'):
@@ -315,10 +316,10 @@ def _batches(wanted: Mapping[str, int]) -> Iterable[list[str]]:
         yield batch
 
 
-def _stats(told: bytes) -> list[FileStat]:
+def _stats(output: bytes) -> list[FileStat]:
     """Parse the output of `--raw --numstat -z` and join both parts by path."""
-    fields = told.decode("utf-8", "surrogateescape").split("\0")
-    letters, found, at = dict[str, str](), list[FileStat](), 0
+    fields = output.decode("utf-8", "surrogateescape").split("\0")
+    letters, stats, at = dict[str, str](), list[FileStat](), 0
     while at < len(fields) and fields[at].startswith(":"):
         letter = fields[at].split()[4][0]
         steps = 2 if letter in "RC" else 1
@@ -331,6 +332,6 @@ def _stats(told: bytes) -> list[FileStat]:
             old, path, at = fields[at + 1], fields[at + 2], at + 2
         status = STATUSES.get(letters.get(path, "M"), "modified")
         counts = (0, 0) if added == "-" else (int(added), int(removed))
-        found.append(FileStat(path, *counts, binary=added == "-", old_path=old, status=status))
+        stats.append(FileStat(path, *counts, binary=added == "-", old_path=old, status=status))
         at += 1
-    return found
+    return stats

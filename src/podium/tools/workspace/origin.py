@@ -42,15 +42,15 @@ class Origin(msgspec.Struct, frozen=True):
 
     def object_folders(self) -> list[Path]:
         """Return every object folder of the repository, including its alternates."""
-        found, todo = list[Path](), [Path(self.common_dir) / "objects"]
-        while todo and len(found) < MAX_ALTERNATES:
+        folders, todo = list[Path](), [Path(self.common_dir) / "objects"]
+        while todo and len(folders) < MAX_ALTERNATES:
             folder = todo.pop(0)
-            if folder in found or not _holds_objects(folder):
+            if folder in folders or not _holds_objects(folder):
                 continue
-            found.append(folder)
+            folders.append(folder)
             lines = _text(folder / "info" / "alternates").splitlines()
             todo += [(folder / line).resolve() for line in lines if line and not line.startswith("#")]
-        return found
+        return folders
 
 
 def find_origin(folder: Path) -> Origin:

@@ -57,7 +57,7 @@ def publish(origin: Origin, branch: str, head: str, ours: set[str], pack: Path) 
         )
     if before and before not in ours:
         raise WorkspaceError(
-            f"The branch {branch} was changed by somebody else and is left as it is.",
+            f"The branch {branch} was changed by others and is left as it is.",
             hint="The result is in the patch.",
         )
     repository, packed = WorkTree(common), WorkTree(pack.parent)

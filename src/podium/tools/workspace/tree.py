@@ -20,9 +20,9 @@ import msgspec
 from podium.errors import WorkspaceError
 from podium.tools.openat_walk import (
     MAX_DEPTH,
-    NO_LINKS,
     descended,
     enter_folder,
+    open_folder,
     open_root,
     printable,
     remove_entry,
@@ -77,13 +77,13 @@ class WorkTree:
             file = os.open(name, _READ, dir_fd=handle)
             try:
                 if not stat.S_ISREG(os.fstat(file).st_mode):
-                    raise WorkspaceError(f"{shown(path)} is not a regular file.")
+                    raise WorkspaceError(f"{printable(path)} is not a regular file.")
                 with os.fdopen(file, "rb", closefd=False) as opened:
                     data = opened.read(limit + 1)
             finally:
                 os.close(file)
         if len(data) > limit:
-            raise WorkspaceError(f"{shown(path)} is larger than {limit:,} bytes.")
+            raise WorkspaceError(f"{printable(path)} is larger than {limit:,} bytes.")
         return data
 
     def write(self, path: str, data: bytes, *, executable: bool = False, sync: bool = False) -> None:
@@ -153,17 +153,13 @@ class WorkTree:
         with self._inside([]) as handle:
             yield from _below(handle, "", MAX_DEPTH)
 
-    def bytes_used(self) -> int:
-        """Return the size of all files, for the limit of the workspace."""
-        return sum(entry.size for entry in self.walk() if entry.kind == "file")
-
     def _has_link(self, folders: list[str]) -> bool:
         for count in range(1, len(folders) + 1):
             with self._inside(folders[: count - 1]) as handle:
-                found = os.stat(folders[count - 1], dir_fd=handle, follow_symlinks=False)
-                if stat.S_ISLNK(found.st_mode):
+                info = os.stat(folders[count - 1], dir_fd=handle, follow_symlinks=False)
+                if stat.S_ISLNK(info.st_mode):
                     return True
-                if not stat.S_ISDIR(found.st_mode):
+                if not stat.S_ISDIR(info.st_mode):
                     return False
         return False
 
@@ -174,11 +170,6 @@ class WorkTree:
             yield handle
 
 
-def shown(path: str) -> str:
-    """Return a path as one line of text for a message."""
-    return printable(path)
-
-
 def _enter(name: str, handle: int, *, make: bool) -> int:
     try:
         return enter_folder(name, handle)  # test code may have removed our permissions
@@ -186,7 +177,7 @@ def _enter(name: str, handle: int, *, make: bool) -> int:
         if not make:
             raise
     os.mkdir(name, 0o755, dir_fd=handle)
-    made = os.open(name, NO_LINKS, dir_fd=handle)
+    made = open_folder(name, handle)
     _give(made, handle)
     return made
 
@@ -198,8 +189,8 @@ def _give(file: int, folder: int) -> None:
         os.fchown(file, owner.st_uid, owner.st_gid)
 
 
-def _entry(path: str, found: os.stat_result) -> TreeEntry:
-    mode = found.st_mode
+def _entry(path: str, info: os.stat_result) -> TreeEntry:
+    mode = info.st_mode
     kind: Kind = "special"
     if stat.S_ISREG(mode):
         kind = "file"
@@ -207,10 +198,10 @@ def _entry(path: str, found: os.stat_result) -> TreeEntry:
         kind = "link"
     elif stat.S_ISDIR(mode):
         kind = "folder"
-    mark = (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns, mode)
+    mark = (info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns, mode)
     unsafe = mode & (0o6002 if kind == "file" else 0o002 if kind == "folder" else 0)
     return TreeEntry(
-        path, kind, found.st_size, executable=bool(mode & 0o100), mark=mark, is_unsafe=bool(unsafe)
+        path, kind, info.st_size, executable=bool(mode & 0o100), mark=mark, is_unsafe=bool(unsafe)
     )
 
 

@@ -6,126 +6,22 @@ to the recorded state, so that nothing a test wrote ever reaches a commit.
 
 from __future__ import annotations
 
-import hashlib
 import re
-import threading
 import time
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
 
 from podium.engine.process import offload
 from podium.errors import ChangeRefusedError, WorkspaceError
 from podium.tools.tool import bounded
 from podium.tools.workspace.change import Applied, Caps, Change, FileStat, Refusal
-from podium.tools.workspace.editing import checked
-from podium.tools.workspace.git import LINK, PROGRAM, SUBMODULE, Blob, Git, History, Write
+from podium.tools.workspace.edits import checked
+from podium.tools.workspace.git import PROGRAM, Blob, Git, History, Write
 from podium.tools.workspace.origin import WorkspaceRecord
+from podium.tools.workspace.project_history import MAX_SHOWN, ProjectHistory
+from podium.tools.workspace.snapshots import Restoring, blob_name, collect, remove_folder
 from podium.tools.workspace.transfer import inherit, publish, refuse_to_publish
-from podium.tools.workspace.tree import TreeEntry, WorkTree
-
-Marks = dict[str, tuple[tuple[int, ...], str]]
-"""For files read before: the mark they had, and their blob hash."""
-
-
-_LOCKS: defaultdict[Path, threading.Lock] = defaultdict(threading.Lock)
-"""One lock for each work tree that this process writes."""
-
-T = TypeVar("T")
-
-
-class Restoring:
-    """Compares the tree with a commit and repairs differences; unchanged files are not read again."""
-
-    def __init__(self, tree: WorkTree, history: History) -> None:
-        self._tree, self._history = tree, history
-        self._marks: Marks = {}
-
-    async def restore(self, files: Mapping[str, Blob]) -> None:
-        """Make the tree hold exactly these files."""
-        missing = await offload(self._alone, self._clear, files)
-        sizes = {blob.sha: blob.size for blob in missing.values() if blob.mode != SUBMODULE}
-        blobs = await self._history.blobs(sizes)
-        await offload(self._alone, self._write, missing, blobs)
-
-    def _alone(self, work: Callable[..., T], *args: Any) -> T:
-        """Run under the tree's lock. A cancelled call leaves its thread running; the next call waits for
-        it."""
-        with _LOCKS[self._tree.root]:
-            return work(*args)
-
-    def _clear(self, files: Mapping[str, Blob]) -> dict[str, Blob]:
-        """Remove everything that does not belong to the tree; return the files left to write."""
-        missing, stale = dict(files), list[str]()
-        folders = {folder for path in files for folder in _above(path)}
-        gone = ""
-        for entry in self._tree.walk():
-            if gone and entry.path.startswith(gone):
-                continue
-            blob = files.get(entry.path)
-            if entry.kind == "folder" and (entry.path in folders or (blob and blob.mode == SUBMODULE)):
-                missing.pop(entry.path, None)
-                if entry.is_unsafe:
-                    self._tree.close_to_others(entry.path)
-            elif blob is not None and self._is_same(entry, blob):
-                del missing[entry.path]
-            else:
-                stale.append(entry.path)
-                gone = entry.path + "/" if entry.kind == "folder" else ""
-        for path in stale:
-            self._tree.remove(path)
-        return missing
-
-    def _write(self, missing: Mapping[str, Blob], blobs: Mapping[str, bytes]) -> None:
-        for path, blob in missing.items():
-            if blob.mode == SUBMODULE:
-                self._tree.make_folder(path)
-            elif blob.mode == LINK:
-                self._tree.link(path, blobs[blob.sha].decode("utf-8", "surrogateescape"))
-            else:
-                self._tree.write(path, blobs[blob.sha], executable=blob.mode == PROGRAM)
-
-    def _is_same(self, entry: TreeEntry, blob: Blob) -> bool:
-        if blob.mode == LINK:
-            return entry.kind == "link" and _name(_link(self._tree, entry.path), blob) == blob.sha
-        if entry.kind != "file" or entry.size != blob.size or entry.executable != (blob.mode == PROGRAM):
-            return False
-        if entry.is_unsafe:
-            return False
-        mark, sha = self._marks.get(entry.path, ((), ""))
-        if mark != entry.mark:
-            try:
-                sha = _name(self._tree.read(entry.path, blob.size), blob)
-            except (OSError, WorkspaceError):  # no permission, or replaced by something else: write it again
-                return False
-            self._marks[entry.path] = (entry.mark, sha)
-        return sha == blob.sha
-
-
-def blob_name(data: bytes, *, sha256: bool) -> str:
-    """Return the hash that git gives a file's contents."""
-    known = hashlib.sha256 if sha256 else hashlib.sha1
-    return known(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
-
-
-def _name(data: bytes, blob: Blob) -> str:
-    return blob_name(data, sha256=len(blob.sha) == 64)
-
-
-def _link(tree: WorkTree, path: str) -> bytes:
-    return tree.target(path).encode("utf-8", "surrogateescape")
-
-
-def _above(path: str) -> list[str]:
-    return [path[:at] for at, letter in enumerate(path) if letter == "/"]
-
-
-def remove_folder(folder: Path) -> None:
-    """Remove a folder of a run, with everything planted in it."""
-    if folder.exists():
-        WorkTree(folder.parent).remove(folder.name)
-
+from podium.tools.workspace.tree import WorkTree
 
 MAX_DIFF = 200_000
 """Maximum characters of a diff in a result; the patch of the run is complete."""
@@ -155,6 +51,7 @@ class Workspace:
         """Every file of the state."""
         self._git, self._caps = git, caps
         self._history = History(git)
+        self._project = ProjectHistory(git, made)
         self._tree = WorkTree(self.folder)
         self._restoring = Restoring(self._tree, self._history)
 
@@ -180,10 +77,35 @@ class Workspace:
         except Exception:
             await self.reset()
             raise
-        self._marked(after, self._after(writes))
-        stat = await self._history.stat(before, after)
-        diff = await self._history.diff(before, after, whole=False)
-        return Applied(after, stat, bounded(_text(diff), MAX_DIFF))
+        self.state, self.files = after, self._after(writes)
+        return await self._applied(before)
+
+    async def keep_changes(self, *, leave: Collection[str] = ()) -> Applied:
+        """Record what a program changed in the work tree as a new snapshot, and remove everything else.
+
+        The program must have ended. Only files that git would track are kept, with the path rules and caps of
+        `apply`; a link must lead to a file of the tree. `warnings` names what was not kept. Paths in `leave`
+        are removed without a warning.
+        """
+        before = self.state
+        try:
+            found = await self._restoring.compare(self.files, leave)
+            new = [entry.path for entry in found.changed if entry.path not in self.files]
+            ignored = await self._history.ignored(new, self.folder) if new else set[str]()
+            kept = await offload(collect, found, ignored, self.files, self._tree, self._caps)
+            if kept.writes:
+                self.state = await self._history.record(before, self.head, kept.writes)
+                self.files = self._after(kept.writes)
+        finally:
+            await self.reset()
+        return await self._applied(before, kept.warnings)
+
+    async def _applied(self, before: str, warnings: Sequence[str] = ()) -> Applied:
+        if self.state == before:
+            return Applied(before, [], warnings=list(warnings))
+        stat = await self._history.stat(before, self.state)
+        diff = await self._history.diff(before, self.state, whole=False)
+        return Applied(self.state, stat, bounded(_text(diff), MAX_DIFF), list(warnings))
 
     async def commit(self, message: str) -> str:
         """Commit the recorded state to the branch; return the hash. Files written by tests are not
@@ -196,10 +118,6 @@ class Workspace:
         await self.publish()
         return sha
 
-    async def snapshot(self) -> str:
-        """Return the recorded state, for `restore`; also valid in the middle of a step."""
-        return self.state
-
     async def restore(self, sha: str) -> None:
         """Restore branch and files to a commit or snapshot of this run, or of one it was forked from."""
         files = await self._history.files(sha) if _SHA.fullmatch(sha) else None
@@ -208,12 +126,11 @@ class Workspace:
         if files is None:
             raise WorkspaceError(
                 f"The workspace of this run has no state {sha[:12]}.",
-                hint="It was removed (`podium workspaces`), or changed by somebody else. Start a new run.",
+                hint="It was removed (`podium workspaces`), or changed by others. Start a new run.",
             )
         head = self._history.pointed(f"refs/podium/heads/{sha}") or sha
         self._history.point({f"refs/heads/{self.branch}": head, "refs/podium/state": sha})
-        self.head = head
-        self._marked(sha, files)
+        self.head, self.state, self.files = head, sha, files
         await self.reset()
 
     async def reset(self) -> None:
@@ -236,6 +153,16 @@ class Workspace:
     async def commits(self) -> list[str]:
         """Return the commits of the run, oldest first."""
         return await self._history.commits(self.base, self.head)
+
+    async def log(self, path: str = "", count: int = 20, *, skip: int = 0) -> str:
+        """Return the commits of the project and the run, newest first: short hash, date and subject. Raises a
+        `ToolError` if the path is refused."""
+        return await self._project.log(self.head, path, count, skip)
+
+    async def show(self, sha: str, path: str = "", *, offset: int = 0, limit: int = MAX_SHOWN) -> str:
+        """Return a commit's message and patch, limited, with a note on how to read on. Raises a `ToolError`
+        if there is no such commit."""
+        return await self._project.show(sha, path, offset, limit)
 
     async def contents(self, sha: str, paths: Sequence[str]) -> dict[str, bytes]:
         """Return file contents at a commit or snapshot; missing files are left out."""
@@ -274,9 +201,9 @@ class Workspace:
     async def _refuse_ignored(self, changes: Sequence[Change], writes: Sequence[Write]) -> None:
         new = [write.path for write in writes if write.data is not None and write.path not in self.files]
         ignored = await self._history.ignored(new, self.folder) if new else set[str]()
-        told = "The repository's .gitignore leaves this path out, so that no commit would hold it."
+        reason = "The repository's .gitignore leaves this path out, so that no commit would hold it."
         refusals = [
-            Refusal(index, change.path, change.action, told)
+            Refusal(index, change.path, change.action, reason)
             for index, change in enumerate(changes)
             if (change.new_path or change.path) in ignored
         ]
@@ -289,7 +216,7 @@ class Workspace:
                 self._tree.remove(write.path)
         for write in writes:
             if write.data is not None:
-                self._tree.write(write.path, write.data, executable=write.mode == "100755")
+                self._tree.write(write.path, write.data, executable=write.mode == PROGRAM)
 
     def _after(self, writes: Sequence[Write]) -> dict[str, Blob]:
         sha256 = len(self.base) == 64
@@ -302,14 +229,11 @@ class Workspace:
                 files[write.path] = Blob(write.mode, blob_name(write.data, sha256=sha256), len(write.data))
         return files
 
-    def _marked(self, state: str, files: dict[str, Blob]) -> None:
-        self.state, self.files = state, files
-
 
 def _clean(message: str) -> str:
     """Return a valid commit message: printable text of at most `MAX_MESSAGE` characters, never empty."""
-    kept = "".join(letter for letter in message if letter in "\n\t" or letter.isprintable())
-    text = kept.encode("utf-8", "replace").decode().strip()
+    printable = "".join(letter for letter in message if letter in "\n\t" or letter.isprintable())
+    text = printable.encode("utf-8", "replace").decode().strip()
     return bounded(text or "Podium", MAX_MESSAGE) + "\n"
 
 

@@ -46,7 +46,8 @@ def _only_answers(function: Function, cases: set[Case]) -> bool:
     a value that a test expects."""
     body = function.body[1:] if ast.get_docstring(function) else function.body
     parameters = {
-        one.arg for one in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
+        parameter.arg
+        for parameter in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
     }
     ends = [node.value for part in body for node in ast.walk(part) if isinstance(node, ast.Return)]
     returned = [value for end in ends for value in _either(end)]
@@ -58,7 +59,7 @@ def _only_answers(function: Function, cases: set[Case]) -> bool:
     if len(compared) > MOST_CASES or not all(_with_literal(node) for node in compared):
         return False
     used = {node.id for part in body for node in ast.walk(part) if isinstance(node, ast.Name)}
-    looked_at = {node.id for one in compared for node in ast.walk(one) if isinstance(node, ast.Name)}
+    looked_at = {node.id for test in compared for node in ast.walk(test) if isinstance(node, ast.Name)}
     expected = {case.expected for case in cases}
     wanted = {ast.unparse(value) for value in returned if value is not None} & expected
     return used <= looked_at and bool(wanted)
@@ -72,8 +73,8 @@ def _either(value: ast.expr | None) -> list[ast.expr | None]:
 def _with_literal(node: ast.Compare) -> bool:
     """True for `x == 3` or `(a, b) == (2, 3)`."""
     sides = [node.left, *node.comparators]
-    return all(isinstance(one, ast.Eq | ast.Is) for one in node.ops) and any(
-        _is_literal(one) for one in sides
+    return all(isinstance(operator, ast.Eq | ast.Is) for operator in node.ops) and any(
+        map(_is_literal, sides)
     )
 
 
@@ -91,7 +92,7 @@ def _cases(text: str) -> Iterator[Case]:
                 pairs = [(left, right), (right, left)]
             case _:
                 continue
-        yield from (case for one, other in pairs if (case := _case(one, other)) is not None)
+        yield from (case for call, value in pairs if (case := _case(call, value)) is not None)
 
 
 def _case(call: ast.expr, expected: ast.expr) -> Case | None:

@@ -1,176 +1,45 @@
-"""Shared run state and recorded clock of `build`.
-
-Every reading is a step, so a resume sees the readings of its earlier processes. Only an expired time is never
-recorded, because a larger limit makes it untrue.
-"""
+"""Shared state of a build: messages, model calls and escalation."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
-
-import msgspec
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, TypeVar
 
 from podium.agents.ask import Run
-from podium.engine.effect import Effect
-from podium.errors import BudgetExhaustedError, StepFailedError, StepTimeoutError, was_cut
+from podium.agents.tools import Tool
+from podium.errors import StepFailedError, StepTimeoutError, was_cut
+from podium.models.messages import ToolCall, ToolOutcome
 from podium.report.words import count
 from podium.workflows.build import events
 from podium.workflows.build.agents import AGENTS
+from podium.workflows.build.clock import BuildClock, Share, TimeSpentError
+from podium.workflows.build.contracts import Verification
 from podium.workflows.build.fold import BuildState
 from podium.workflows.build.policy import (
-    DEFAULT_LIMIT_S,
     GUIDANCE,
     TRIES,
-    Allocation,
     Standing,
-    after_failed_step,
-    allocate,
+    after_rule,
     ends_the_run,
-    execution_window,
-    fix_cycle_budget,
     rises,
-    step_budget,
-    subplan_budget,
     wait_after,
 )
 from podium.workflows.build.state import ROUTES, PlanStep, Status, StepStatus
-from podium.workflows.build.workspace import WorkspacePort
-
-
-class Reading(msgspec.Struct, frozen=True):
-    driven_s: float
-    at_ms: float
-
-
-class TimeSpentError(Exception):
-    """Raised when a step, or one of its fix cycles, has used its time."""
-
-    def __init__(self, scope: str) -> None:
-        super().__init__(f"the time of the {scope} is spent")
-        self.scope = scope
-
-
-class Share(msgspec.Struct, frozen=True):
-    """A share of the execution time: its start and its length."""
-
-    scope: str
-    began: float
-    seconds: float
-
-    def left(self, now: float) -> float:
-        return self.seconds - (now - self.began)
-
-
-class BuildClock:
-    """Reads the recorded time and checks the limits of each phase."""
-
-    def __init__(self, run: Run) -> None:
-        self._run = run
-        self.began = 0.0
-        """Driven time in seconds at the start of this iteration."""
-        self.execution_began = 0.0
-        self.last_ms = 0.0
-        """The last time read, in milliseconds."""
-
-    @property
-    def limit(self) -> float:
-        seconds = self._run.budget.seconds
-        return DEFAULT_LIMIT_S if seconds is None else seconds
-
-    @property
-    def allocation(self) -> Allocation:
-        """The time left at the start of this iteration, divided into phases."""
-        return allocate(max(self.limit - self.began, 0.0))
-
-    async def read(self) -> Reading:
-        async def look(effect: Effect) -> Reading:
-            return Reading(round(self._run.driven_s, 3), round(time.time() * 1000))
-
-        reading: Reading = await self._run.perform("clock", look, inputs=None, returns=Reading, kind="clock")
-        self.last_ms = reading.at_ms
-        return reading
-
-    async def read_at_end(self) -> Reading:
-        """Read the time. If the budget does not even allow reading the clock, return the limit."""
-        try:
-            return await self.read()
-        except BudgetExhaustedError:
-            return Reading(self.limit, self.last_ms)
-
-    # ── phases ──
-
-    async def begin_iteration(self) -> None:
-        self.began = (await self.read()).driven_s
-
-    async def begin_execution(self) -> None:
-        self.execution_began = (await self.read()).driven_s
-
-    @property
-    def working_time(self) -> float:
-        """Seconds that an iteration may take in all, leaving enough time to report."""
-        return max(self.limit - self.began - allocate(self.limit).shutdown, 0.001)
-
-    async def expect_planning_time(self) -> None:
-        """Called before a plan is revised. If planning has used its share, the run is out of time."""
-        await self._expect("planning", lambda: self.began + self.allocation.planning)
-
-    async def expect_execution_time(self) -> None:
-        """Called before a step starts. Raise if the execution time is used up."""
-        await self._expect("execution", self._execution_end)
-
-    async def expect_verification_time(self) -> None:
-        await self._expect("verification", lambda: self.began + self.working_time)
-
-    def _execution_end(self) -> float:
-        window = execution_window(self.allocation, self.execution_began - self.began)
-        return self.execution_began + window
-
-    async def _expect(self, phase: str, end: Callable[[], float]) -> None:
-        """Pass while there is time, else raise. An expired time is not recorded (see the module
-        docstring)."""
-
-        async def look(effect: Effect) -> float:
-            now = self._run.driven_s
-            if now < end():
-                return round(now, 3)
-            error = BudgetExhaustedError("seconds", "", self.limit, round(now, 3), 0)
-            raise effect.core.ran_out(effect.path, error)
-
-        await self._run.perform(f"time for {phase}", look, inputs=None, returns=float, kind="clock")
-
-    # ── steps ──
-
-    async def share_of_step(self, steps: int) -> Share:
-        window = execution_window(self.allocation, self.execution_began - self.began)
-        return Share("step", (await self.read()).driven_s, step_budget(window, steps))
-
-    async def share_of_subplan(self, step: Share) -> Share:
-        now = (await self.read()).driven_s
-        return Share("step", now, subplan_budget(step.seconds, self._execution_end() - now))
-
-    async def share_of_cycle(self, step: Share) -> Share:
-        return Share("fix cycle", (await self.read()).driven_s, fix_cycle_budget(step.seconds))
-
-    async def time_out(self, *shares: Share) -> tuple[float, str]:
-        """Return the timeout in seconds of the next operation and the scope of the share with the least time
-        left. Raise `TimeSpentError` if none is left."""
-
-        async def look(effect: Effect) -> tuple[float, str]:
-            now = self._run.driven_s
-            return min((round(share.left(now), 3), share.scope) for share in shares)
-
-        seconds, scope = await self._run.perform(
-            "time left", look, inputs=None, returns=tuple[float, str], kind="clock"
-        )
-        if seconds <= 0:
-            raise TimeSpentError(scope)
-        return seconds, scope
-
+from podium.workflows.build.workspace import Tested, WorkspacePort
 
 T = TypeVar("T")
+
+
+class ToolSource(Protocol):
+    """Tools for one ask, which follow the outcome of each call."""
+
+    @property
+    def tools(self) -> list[Tool]: ...
+
+    def on_tool(self, call: ToolCall, outcome: ToolOutcome | None) -> None: ...
+
+
 LONGEST_SUMMARY = 500
 
 
@@ -201,24 +70,37 @@ class Build:
 
     run: Run
     goal: str
-    ground: WorkspacePort
+    workspace: WorkspacePort
     choices: Choices
     clock: BuildClock
     state: BuildState = field(default_factory=BuildState)
     standing: Standing = field(default_factory=Standing)
-    guidance: dict[str, Any] | None = None
+    guidance: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    """The supervisor's guidance for each role whose last work was rejected."""
     snapshot: str = ""
     """Snapshot after the last completed step."""
     latest: str = ""
     """Current snapshot, including unfinished work."""
-    ground_tests: str = ""
+    test_command: str = ""
     """Description of how tests are run, for prompts."""
+    baseline: Tested | None = None
+    """The test run before any change. `None` if there was nothing to run."""
+    must_pass: list[str] = field(default_factory=list[str])
+    """Tests that failed before and must pass at the end, by the plan."""
+    goal_verdict: Verification | None = None
+    """The supervisor's verdict on the goal, given with that on the only step of a plan."""
+    removed_tests: set[str] = field(default_factory=set[str])
+    """Tests that finished steps renamed, or removed with what they tested."""
+    fixed_tests: set[str] = field(default_factory=set[str])
+    """Tests that failed before any change and pass since a finished step."""
+    done: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    """What finished steps did, for prompts and for the result."""
     warnings: list[str] = field(default_factory=list[str])
     _messages: int = 0
 
     # ── events ───
 
-    def tell(self, data: events.BuildEvent) -> None:
+    def emit(self, data: events.BuildEvent) -> None:
         self.run.emit(data)
         self.state.tell(data)
 
@@ -227,66 +109,115 @@ class Build:
         self.warnings.append(text)
         self.run.warn(text)
 
+    def warn_once(self, texts: Iterable[str]) -> None:
+        for text in texts:
+            if text not in self.warnings:
+                self.warn(text)
+
     async def phase(self, status: Status, reason: str = "") -> None:
         """Change the phase, unless it is set already."""
         if self.state.state.status == status and not reason and self.state.state.start_time is not None:
             return
         reading = await self.clock.read_at_end() if status == "time_expired" else await self.clock.read()
-        self.tell(
+        self.emit(
             events.Phase(
-                status=status, iteration=self.state.state.iteration, driven_s=reading.driven_s,
-                at_ms=reading.at_ms, time_limit=self.clock.limit, reason=reason,
+                status=status,
+                iteration=self.state.state.iteration,
+                driven_s=reading.driven_s,
+                at_ms=reading.at_ms,
+                time_limit=self.clock.limit,
+                reason=reason,
             )
-        )  # fmt: skip
+        )
 
     def request(self, kind: str, summary: str = "", step: PlanStep | None = None, **payload: Any) -> str:
         """Send the first message of an exchange; its id is the correlation id of all that follow."""
         return self._send(kind, f"m{self._messages + 1}", summary, step, None, payload)
 
     def answer(
-        self, kind: str, correlation: str, summary: str = "", step: PlanStep | None = None, to: str = "",
+        self,
+        kind: str,
+        correlation: str,
+        summary: str = "",
+        step: PlanStep | None = None,
+        to: str = "",
         **payload: Any,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Send a further message of an exchange."""
         self._send(kind, correlation, summary, step, to or None, payload)
 
     def _send(
-        self, kind: str, correlation: str, summary: str, step: PlanStep | None, to: str | None,
+        self,
+        kind: str,
+        correlation: str,
+        summary: str,
+        step: PlanStep | None,
+        to: str | None,
         payload: dict[str, Any],
-    ) -> str:  # fmt: skip
+    ) -> str:
         self._messages += 1
         sender, receiver = ROUTES[kind]
-        self.tell(
+        self.emit(
             events.Message(
-                id=f"m{self._messages}", kind=kind, sender=sender, to=to or receiver, payload=payload,
-                correlation_id=correlation, step_id=step.id if step is not None else "",
+                id=f"m{self._messages}",
+                kind=kind,
+                sender=sender,
+                to=to or receiver,
+                payload=payload,
+                correlation_id=correlation,
+                step_id=step.id if step is not None else "",
                 summary=summary[:LONGEST_SUMMARY],
             )
-        )  # fmt: skip
+        )
         return correlation
 
     def step_changed(
         self, step: PlanStep, status: StepStatus, reason: str | None = None, *, verified: bool = True
     ) -> None:
         step.status, step.fail_reason, step.verified = status, reason, verified
-        self.tell(
+        self.emit(
             events.StepChanged(
-                step_id=step.id, status=status, attempts=step.attempts, depth=step.depth, number=step.number,
-                fail_reason=reason, verified=verified,
+                step_id=step.id,
+                status=status,
+                attempts=step.attempts,
+                depth=step.depth,
+                number=step.number,
+                fail_reason=reason,
+                verified=verified,
             )
-        )  # fmt: skip
+        )
 
     # ── model calls ──
 
     async def ask(
-        self, role: str, task: str, returns: type[T], shares: tuple[Share, ...] = (), **variables: Any
+        self,
+        role: str,
+        task: str,
+        returns: type[T],
+        shares: tuple[Share, ...] = (),
+        *,
+        tools: ToolSource | None = None,
+        **variables: Any,
     ) -> T:
-        """Ask a role, with up to three tries. The timeout comes out of the shares."""
+        """Ask a role, with up to three tries. The timeout comes out of the shares. A role with tools starts
+        each try from where the last one ended."""
         ask: Any = self.run.ask  # the variables depend on the prompt, so the call is untyped
+        agent, extra = AGENTS[role], dict[str, Any]()
+        if tools is not None:
+            agent, extra = replace(agent, tools=tools.tools), {"on_tool": tools.on_tool}
         for nth in range(1, TRIES + 1):
             seconds, scope = await self.clock.time_out(*shares) if shares else (None, "")
             try:
-                return await ask(AGENTS[role], task, returns=returns, timeout=seconds, **variables)
+                return await ask(
+                    agent,
+                    task,
+                    returns=returns,
+                    timeout=seconds,
+                    goal=self.goal,
+                    guidance=self.guidance.get(role),
+                    **extra,
+                    **variables,
+                )
             except StepTimeoutError as error:
                 if not shares:
                     raise
@@ -302,26 +233,37 @@ class Build:
     # ── escalation ──
 
     def stand(
-        self, after: Standing, about: str, correlation: str, *, issues: list[str], score: float | None = None,
+        self,
+        after: Standing,
+        about: str,
+        correlation: str,
+        *,
+        issues: list[str],
+        score: float | None = None,
         step: PlanStep | None = None,
-    ) -> None:  # fmt: skip
-        """Apply a new escalation standing: set the guidance for the next prompt, and abort the run if
-        necessary."""
+    ) -> None:
+        """Apply a new escalation standing: set the guidance for the role whose work was rejected, and abort
+        the run if necessary. A passed gate ends its guidance."""
         before, self.standing = self.standing, after
-        text = GUIDANCE.get(after.level)
-        self.guidance = {"level": after.level, "text": text, "issues": issues[:20]} if text else None
+        text = GUIDANCE.get(after.level) if after.issues else None
+        self.guidance.pop(about, None)
         if text:
+            self.guidance[about] = {"level": after.level, "text": text, "issues": issues[:20]}
             self.answer(
                 "CORRECTION", correlation, text, step, to=about, level=after.level, issues=issues[:20]
             )
         if rises(before, after):
             reason = "; ".join(issues)[:LONGEST_SUMMARY]
-            self.tell(
+            self.emit(
                 events.Escalated(
-                    level=after.level, before=before.level, issues=after.issues, score=score, reason=reason,
+                    level=after.level,
+                    before=before.level,
+                    issues=after.issues,
+                    score=score,
+                    reason=reason,
                     step_id=step.id if step is not None else "",
                 )
-            )  # fmt: skip
+            )
             self.answer("ESCALATION", correlation, reason, step, level=after.level, before=before.level)
         if ends_the_run(after):
             why = f"{after.issues} issues in a row; the last: {'; '.join(issues)[:LONGEST_SUMMARY]}"
@@ -333,10 +275,12 @@ class Build:
         self.step_changed(step, "failed", reason)
         correlation = self.request("STEP_BLOCKED", reason, step, final=True)
         issues = [f"step {step.label} failed: {reason}"]
-        self.stand(after_failed_step(self.standing), "coder", correlation, issues=issues, step=step)
+        self.stand(after_rule(self.standing), "coder", correlation, issues=issues, step=step)
 
 
 async def workspace_shown(build: Build, snapshot: str) -> dict[str, Any]:
-    """Return the view of the workspace that every role gets."""
-    found = await build.run.step("map", build.ground.map, snapshot, returns=str)
-    return {"tests": build.ground_tests, "map": found}
+    """Return the view of the workspace that planner, coder and supervisor get: how tests are run, what they
+    gave before any change, and a map of the files."""
+    file_map = await build.run.step("map", build.workspace.map, snapshot, returns=str)
+    baseline = build.baseline.shown if build.baseline is not None else ""
+    return {"tests": build.test_command, "map": file_map, "baseline": baseline}

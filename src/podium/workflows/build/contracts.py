@@ -1,4 +1,4 @@
-"""What the roles are asked for as data. Everything in here comes from a model: nothing is taken on trust."""
+"""Structured replies of the roles. All of it comes from a model and is untrusted."""
 
 from __future__ import annotations
 
@@ -20,14 +20,22 @@ def flattened(text: str) -> str:
     return one_line(text, LONGEST)
 
 
+def paragraph(text: str) -> str:
+    return one_line(text, 2 * LONGEST)
+
+
 LONGEST = 2_000
 Line = Annotated[str, AfterValidator(flattened)]
-"""What a model says about something: on one line and not endless, so that it cannot pose as a part of the
-prompt in which another one reads it."""
+"""Text of a model, flattened to one line of limited length, so that it cannot imitate a section of another
+model's prompt."""
+
+
+Text = Annotated[str, AfterValidator(paragraph)]
+"""Text of a model in a few sentences, flattened as a line is, but longer."""
 
 
 class Reply(BaseModel):
-    """An answer of a model."""
+    """A model's reply."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -44,12 +52,16 @@ class PlannedStep(Reply):
     files: list[Line] = Field(
         default=[], description="Files or folders that it may change besides tests; empty if not known yet."
     )
-    evidence: Line = Field(default="", description="How one will see that the step is done.")
+    evidence: Line = Field(default="", description="What will show that the step is done.")
 
 
 class Plan(Reply):
     analysis: Line = ""
     steps: list[PlannedStep]
+    must_pass: list[Line] = Field(
+        default=[],
+        description="Names of tests that fail now and must pass when the goal is met.",
+    )
 
 
 # ── coder ────────────────────────────────────────────────────────────────────────────────────────
@@ -63,7 +75,7 @@ class Edit(Reply):
 
 
 class Change(Reply):
-    """One file, made, changed, removed or renamed."""
+    """Creation, modification, deletion or renaming of one file."""
 
     path: str
     action: Annotated[Literal["create", "modify", "delete", "rename"], BeforeValidator(lowered)]
@@ -72,22 +84,20 @@ class Change(Reply):
     new_path: str | None = None
 
 
-class LookUp(Reply):
-    """Something that the coder wants to see first."""
-
-    kind: Annotated[Literal["read", "search"], BeforeValidator(lowered)]
-    target: str = Field(description="A path to read, or a text to search for.")
-
-
 class Code(Reply):
-    """A change; or a wish to see more first; or `blocked` with the reason."""
+    """The coder's submission: a change in the workspace or in `changes`, or `blocked` with the reason."""
 
     status: Annotated[Literal["done", "blocked"], BeforeValidator(lowered)] = "done"
-    summary: Line = ""
-    changes: list[Change] = []
-    evidence: Line = ""
+    summary: Line = Field(default="", description="What was changed, as the subject of a commit message.")
+    why: Text = Field(default="", description="The cause of the bug, or the design of the change.")
+    evidence: Line = Field(default="", description="What shows that the step is done.")
+    risks: list[Line] = Field(
+        default=[], description="What a reviewer should look at, or what is not covered."
+    )
+    changes: list[Change] = Field(
+        default=[], description="Changes that are not in the workspace yet; applied together or not at all."
+    )
     blocked_reason: Line = ""
-    requests: list[LookUp] = []
 
 
 # ── tester ───────────────────────────────────────────────────────────────────────────────────────
@@ -102,7 +112,7 @@ class ReviewFinding(Reply):
 
 
 class Review(Reply):
-    """What the tester sees beyond the tests' own result."""
+    """The tester's findings beyond the result of the tests."""
 
     summary: Line = ""
     findings: list[ReviewFinding] = []
@@ -128,7 +138,22 @@ class Verification(Reply):
     reason: Line = ""
 
 
-class CodeVerification(Verification):
+class StepVerification(Verification):
+    """The verdict on a finished step: on its change, on the tester's review, and on the step as a whole
+    (`score`)."""
+
+    code_score: Annotated[float, Field(ge=0, le=100, description="Score of the change itself.")]
+    review_score: Annotated[float, Field(ge=0, le=100, description="Score of the tester's review.")]
     critical_security: list[Line] = Field(
         default=[], description="Security findings so bad that the change must not be kept."
     )
+
+
+class OnlyStepVerification(StepVerification):
+    """The verdict on the only step of a plan, and so on the goal."""
+
+    goal_score: Annotated[
+        float, Field(ge=0, le=100, description="Score of the whole change as an answer to the goal.")
+    ]
+    goal_met: bool
+    missing: list[Line] = Field(default=[], description="What the goal asks for and the change does not do.")

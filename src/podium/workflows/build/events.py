@@ -123,6 +123,13 @@ class TestsRun(BuildEvent, frozen=True, kw_only=True):
     result: TestResult
 
 
+class Baseline(BuildEvent, frozen=True, kw_only=True):
+    """The tests were run before any change."""
+
+    type: ClassVar[str] = "build.baseline"
+    result: TestResult
+
+
 class Verified(BuildEvent, frozen=True, kw_only=True):
     """A gate was tried: by the supervisor, or by rule alone."""
 
@@ -164,7 +171,7 @@ class Committed(BuildEvent, frozen=True, kw_only=True):
 
 
 class Finished(BuildEvent, frozen=True, kw_only=True):
-    """What the branch came to: patch and reports are among the artifacts."""
+    """The result of a build. Patch and reports are among the artifacts."""
 
     type: ClassVar[str] = "build.finished"
     branch: str

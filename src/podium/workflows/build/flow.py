@@ -21,8 +21,10 @@ from podium.tools.sandbox.tier import refuse_what_is_too_wide
 from podium.tools.workspace.origin import find_origin
 from podium.workflows.build import events, rehearsal
 from podium.workflows.build.agents import AGENTS
-from podium.workflows.build.context import AbortedError, Build, BuildClock, Choices
-from podium.workflows.build.execution import commit_unfinished, execute, verify_goal
+from podium.workflows.build.attempt import commit_unfinished
+from podium.workflows.build.clock import BuildClock
+from podium.workflows.build.context import AbortedError, Build, Choices
+from podium.workflows.build.execution import execute, verify_goal
 from podium.workflows.build.handover import hand_over, output_of
 from podium.workflows.build.planner import PlanNotApprovedError, Purpose, approved_plan
 from podium.workflows.build.policy import (
@@ -35,21 +37,29 @@ from podium.workflows.build.policy import (
     may_iterate,
 )
 from podium.workflows.build.report import files_changed
+from podium.workflows.build.sandbox_workspace import open_sandbox_workspace
 from podium.workflows.build.state import PLANNER, ExecutionPlan
-from podium.workflows.build.workspace import Started, WorkspacePort, open_site
+from podium.workflows.build.tester import suite_at
+from podium.workflows.build.workspace import Started, WorkspacePort
 
 __all__ = ["WORKFLOW", "build_with", "rehearsal"]
 
-OpenGround = Callable[[Run, str, str, bool], AbstractAsyncContextManager[WorkspacePort]]
+OpenWorkspace = Callable[[Run, str, str, bool], AbstractAsyncContextManager[WorkspacePort]]
 """Opens a run's workspace. Arguments: the run, the workspace folder, the test command, and whether code may
 run without a sandbox."""
+
+
+COUNTLESS = (
+    "Before any change the tests fail, and this command does not say which, so they must all pass at the "
+    "end. Results of pytest, Jest, Vitest, node --test, Go and Cargo can be read, and keep failures apart."
+)
 
 
 class RejectedError(Exception):
     """Raised when the plan is not approved by the user."""
 
 
-def build_with(open_ground: OpenGround, first_wait_s: float = FIRST_WAIT_S) -> Workflow:
+def build_with(open_workspace: OpenWorkspace, first_wait_s: float = FIRST_WAIT_S) -> Workflow:
     """Return the workflow for this kind of workspace."""
 
     async def build(
@@ -57,33 +67,38 @@ def build_with(open_ground: OpenGround, first_wait_s: float = FIRST_WAIT_S) -> W
         request: str,
         *,
         workspace: Annotated[
-            str, Meta(description="The folder to work on; its own files stay untouched. Default: a new one.")
+            str, Meta(description="Project folder; its files stay untouched. Default: a new folder.")
         ] = "",
         test_command: Annotated[
-            str, Meta(description="How tests are run, e.g. `make test`. Default: found out.")
+            str, Meta(description="Command that runs the tests, e.g. `make test`. Default: detected.")
         ] = "",
         max_iterations: Annotated[
-            int, Meta(ge=0, le=1000, description="Plans at most; 0: until time is up.")
+            int, Meta(ge=0, le=1000, description="Maximum number of plans; 0: until time is up.")
         ] = MAX_ITERATIONS,
         allow_unsandboxed: Annotated[
-            bool, Meta(description="Run code that a model wrote without a sandbox, where none can be had.")
+            bool, Meta(description="Run code that a model wrote without a sandbox if none is available.")
         ] = False,
     ) -> Outcome | Partial:
         """Change a real workspace until its tests pass and the goal is met.
 
         A planner plans, a coder writes code and tests, a tester runs and reviews them, and a supervisor
-        checks everything. It all happens on a branch and in a work tree of its own, in a sandbox; every
-        completed step is a commit.
+        checks everything. They work on a separate branch and work tree, in a sandbox; every completed step is
+        a commit.
         """
-        async with open_ground(run, workspace, test_command, allow_unsandboxed) as ground:
-            work = Build(run, request, ground, Choices(max_iterations, first_wait_s), BuildClock(run))
+        async with open_workspace(run, workspace, test_command, allow_unsandboxed) as port:
+            work = Build(run, request, port, Choices(max_iterations, first_wait_s), BuildClock(run))
             work.state.state.id, work.state.state.primary_goal = run.id, request
             return await _ended(work)
 
     return Workflow(
-        build, "build", closing=SHUTDOWN_SHARE, gates=("plan", "result"),
-        budget=Budget(seconds=DEFAULT_LIMIT_S), prepare=prepare, ref="build",
-    )  # fmt: skip
+        build,
+        "build",
+        closing=SHUTDOWN_SHARE,
+        gates=("plan", "result"),
+        budget=Budget(seconds=DEFAULT_LIMIT_S),
+        prepare=prepare,
+        ref="build",
+    )
 
 
 async def _ended(build: Build) -> Outcome | Partial:
@@ -136,25 +151,47 @@ async def _refuse_to_rehearse(build: Build) -> NoReturn:
     """Fail a rehearsal that has no script for this request, before anything is changed. With another model
     the run can continue."""
     async with build.run.branch("failed", key=Rehearsal.name):
-        await build.phase("failed", "a rehearsal does not know how")
+        await build.phase("failed", "no rehearsal for this goal")
     raise GaveUpError(rehearsal.CANNOT, hint=rehearsal.INSTEAD, output=output_of(build, None))
 
 
 async def _start(build: Build) -> str:
     """Open the workspace on its own branch. Return its initial snapshot."""
     await build.phase("initializing", "start")
-    started = await build.run.step("workspace", build.ground.start, returns=Started)
+    started = await build.run.step("workspace", build.workspace.start, returns=Started)
     build.snapshot = build.latest = started.snapshot
-    build.ground_tests = started.tests
-    build.tell(
+    build.test_command = started.tests
+    build.emit(
         events.Opened(
-            branch=started.branch, base=started.base, origin=started.origin, tests=started.tests,
-            sandbox=started.sandbox, sandbox_reason=started.sandbox_reason,
+            branch=started.branch,
+            base=started.base,
+            origin=started.origin,
+            tests=started.tests,
+            sandbox=started.sandbox,
+            sandbox_reason=started.sandbox_reason,
         )
-    )  # fmt: skip
+    )
     for warning in started.warnings:
         build.warn(warning)
+    if started.has_tests:
+        await _run_baseline(build)
     return started.snapshot
+
+
+async def _run_baseline(build: Build) -> None:
+    """Run the tests before anything else. A command that does not work ends the run before the first model
+    call; failures are known from then on, and never blamed on a change."""
+    tested = await suite_at(build, build.snapshot, build.clock.allocation.planning)
+    if tested.trouble:
+        async with build.run.branch("failed", key="baseline"):
+            await build.phase("failed", tested.trouble)
+        raise GaveUpError(tested.trouble, hint=tested.hint, output=output_of(build, None))
+    build.baseline = tested
+    build.emit(events.Baseline(result=tested.result))
+    if not tested.result.ok:
+        counted = tested.report is not None and tested.report.counted
+        before = f"Before any change the tests fail: {tested.result.counted()}."
+        build.warn(f"{before} A change is not blamed for these." if counted else COUNTLESS)
 
 
 async def _plan(build: Build, iteration: int, missing: list[str]) -> ExecutionPlan:
@@ -187,7 +224,9 @@ async def _fall_short(build: Build, missing: list[str]) -> Partial:
 
 
 def _goal_score(build: Build) -> float | None:
-    scores = [one.result.score for one in build.state.gates if one.gate == "goal" and one.by == "supervisor"]
+    scores = [
+        gate.result.score for gate in build.state.gates if gate.gate == "goal" and gate.by == "supervisor"
+    ]
     return scores[-1] if scores else None
 
 
@@ -204,9 +243,10 @@ async def _stopped(build: Build, error: BudgetExhaustedError) -> Partial:
         async with build.run.closing(grace=FINISHING_S):
             if expired:
                 await build.phase("time_expired", f"{limit:g} seconds are used up")
-        try:
-            output = await _wind_up(build, expired) if build.snapshot else output_of(build, None)
-        except BudgetExhaustedError:  # no time even for that: the log still has everything
+        output: dict[str, Any] | None = None
+        async with build.run.until_exhausted():
+            output = await _wind_up(build, expired) if build.snapshot else None
+        if output is None:  # no time even for that: the log still has everything
             output = output_of(build, None)
     return Partial(output=output, reason="time" if expired else "budget", missing=undone)
 
@@ -241,7 +281,7 @@ def prepare(request: Any, options: dict[str, Any]) -> dict[str, Any]:
             f"The test command {command} cannot be read: {reason}.", hint="Quote it as for a shell."
         ) from error
     if command and not words:
-        raise UsageError("The test command is empty.", hint="Without --test-command it is looked for.")
+        raise UsageError("The test command is empty.", hint="Omit --test-command to detect it.")
     if not options.get("workspace"):
         return options
     return {**options, "workspace": str(_workable(named(options["workspace"])))}
@@ -251,8 +291,8 @@ def _workable(folder: Path) -> Path:
     """Return the absolute path of the folder. Reject system folders and the user's home, unless they are a
     repository."""
     if not folder.is_dir():
-        told = f"{folder} is not a folder." if folder.exists() else f"There is no folder {folder}."
-        raise UsageError(told, hint="Name the project's folder with --workspace.")
+        problem = f"{folder} is not a folder." if folder.exists() else f"There is no folder {folder}."
+        raise UsageError(problem, hint="Name the project's folder with --workspace.")
     try:
         origin = find_origin(folder)
     except WorkspaceError as error:
@@ -262,4 +302,4 @@ def _workable(folder: Path) -> Path:
     return folder.resolve()
 
 
-WORKFLOW = build_with(open_site)
+WORKFLOW = build_with(open_sandbox_workspace)

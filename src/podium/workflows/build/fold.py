@@ -41,7 +41,13 @@ class BuildState(Fold):
         """The last test run."""
         self.suite: TestResult | None = None
         """The last run of the whole suite at the end of an iteration."""
+        self.baseline: TestResult | None = None
+        """The test run before any change."""
         self.finished: events.Finished | None = None
+        self.paths: dict[str, str] = {}
+        """Path of each step's branch, by step id."""
+        self.test_runs: list[tuple[str, str, TestResult]] = []
+        """Every test run: step id, path and result."""
         self.level = "NONE"
         self.issues = 0
         self.time_used = {"planning": 0.0, "execution": 0.0, "verification": 0.0}
@@ -57,6 +63,10 @@ class BuildState(Fold):
             self._reopen()
         elif isinstance(data, events.BuildEvent):
             self.tell(data)
+            if isinstance(data, events.StepChanged):
+                self.paths[data.step_id] = event.path
+            elif isinstance(data, events.TestsRun):
+                self._record_tests(data, event.path)
 
     def tell(self, data: events.BuildEvent) -> None:
         """Apply the data of one event."""
@@ -73,6 +83,8 @@ class BuildState(Fold):
                 self._step(data)
             case events.TestsRun():
                 self._tested(data)
+            case events.Baseline():
+                self.baseline = data.result
             case events.Verified():
                 self._verified(data)
             case events.Coded():
@@ -97,7 +109,7 @@ class BuildState(Fold):
     def all_steps(self) -> Iterator[PlanStep]:
         """Return every step of every plan, sub-steps after their parent."""
         for plan in self.plans:
-            yield from _with_sub_steps(plan.steps)
+            yield from with_sub_steps(plan.steps)
 
     @property
     def current_step(self) -> PlanStep | None:
@@ -193,6 +205,13 @@ class BuildState(Fold):
         elif not data.step_id:
             self.suite = data.result
 
+    def _record_tests(self, data: events.TestsRun, path: str) -> None:
+        """Add a test run. The reviewed copy of a result replaces it."""
+        last = self.test_runs[-1] if self.test_runs else None
+        if data.result.summary and last is not None and last[:2] == (data.step_id, path):
+            self.test_runs.pop()
+        self.test_runs.append((data.step_id, path, data.result))
+
     def _verified(self, data: events.Verified) -> None:
         self.gates.append(data)
         self.level, self.issues = data.level, data.issues
@@ -220,10 +239,11 @@ class BuildState(Fold):
         metrics.failed_steps = sum(step.status == "failed" for step in steps)
 
 
-def _with_sub_steps(steps: Iterable[PlanStep]) -> Iterator[PlanStep]:
+def with_sub_steps(steps: Iterable[PlanStep]) -> Iterator[PlanStep]:
+    """Return steps, each followed by its sub-steps."""
     for step in steps:
         yield step
-        yield from _with_sub_steps(step.sub_steps)
+        yield from with_sub_steps(step.sub_steps)
 
 
 def _advance(plan: ExecutionPlan) -> None:
@@ -255,12 +275,32 @@ def as_data(build: BuildState) -> dict[str, Any]:
         "diff": finished.diff if finished else "",
         "tests": None if build.tests is None else build.tests.shown(),
         "suite": None if build.suite is None else build.suite.shown(),
+        "baseline": None if build.baseline is None else build.baseline.shown(),
         "gates": [gate_data(one) for one in build.gates],
         "escalations": [escalation_data(one) for one in build.escalations],
         "caught": build.caught,
+        "done": done_steps(build),
         "level": build.level,
         "time_used": time_used(build),
     }  # fmt: skip
+
+
+def done_steps(build: BuildState) -> list[dict[str, Any]]:
+    """Return what the completed steps did and why, as the coder explains it."""
+    return [
+        {
+            "step": step.label,
+            "description": step.description,
+            "summary": step.code_output.summary,
+            "why": step.code_output.why,
+            "files": step.code_output.files,
+            "evidence": step.code_output.evidence,
+            "risks": step.code_output.risks,
+            "tests": step.test_results.counted() if step.test_results is not None else "",
+        }
+        for step in build.all_steps()
+        if step.status == "completed" and step.code_output is not None
+    ]
 
 
 def gate_data(gate: events.Verified) -> dict[str, Any]:

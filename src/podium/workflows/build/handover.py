@@ -15,7 +15,7 @@ from podium.report.words import duration
 from podium.workflows.build import events
 from podium.workflows.build.agents import AGENTS
 from podium.workflows.build.context import Build
-from podium.workflows.build.fold import BuildState, as_data, escalation_data, gate_data, time_used
+from podium.workflows.build.fold import BuildState, as_data, done_steps, escalation_data, gate_data, time_used
 from podium.workflows.build.policy import FINISHING_S
 from podium.workflows.build.report import deliverable_of, sections_of, summary_of
 from podium.workflows.build.state import Status, TestResult
@@ -82,16 +82,19 @@ async def _handed_over(build: Build, status: Status, reason: str, at: str) -> di
     run = build.run
     if status != build.state.state.status:
         await build.phase(status, reason or status)
-    delivered = await run.step("deliver", build.ground.deliver, at, returns=Delivered)
-    for warning in delivered.warnings:
-        if warning not in build.warnings:
-            build.warn(warning)
+    delivered = await run.step("deliver", build.workspace.deliver, at, returns=Delivered)
+    build.warn_once(delivered.warnings)
     patch = await run.artifact(PATCH, delivered.patch, "text/x-diff")
     tests = await run.artifact(TESTS, to_markdown(build.state), "text/markdown")
     finished = events.Finished(
-        branch=delivered.branch, head=delivered.head, diff_stat=delivered.stat, patch=patch.id,
-        tests=tests.id, where=delivered.where, diff=text_of(delivered)[:SHOWN_DIFF],
-    )  # fmt: skip
+        branch=delivered.branch,
+        head=delivered.head,
+        diff_stat=delivered.stat,
+        patch=patch.id,
+        tests=tests.id,
+        where=delivered.where,
+        diff=text_of(delivered)[:SHOWN_DIFF],
+    )
     build.state.tell(finished)
     report = await run.artifact(REPORT, await _page(build, status, reason, delivered), "text/html")
     run.emit(msgspec.structs.replace(finished, report=report.id))
@@ -102,16 +105,18 @@ def output_of(build: Build, delivered: Delivered | None) -> dict[str, Any]:
     """Return the run's output. Without a delivery, for lack of time, the commits come from the log."""
     state, opened = build.state, build.state.opened
     tests = state.suite or state.tests
-    messages = {one.sha: one.message for one in state.commits}
+    messages = {commit.sha: commit.message for commit in state.commits}
     shas = list(messages) if delivered is None else delivered.commits
     return {
         "state": state.state.shown(),
         "branch": delivered.branch if delivered is not None else opened.branch if opened else "",
         "commits": [{"sha": sha, "message": messages.get(sha, "")} for sha in shas],
         "diff_stat": {} if delivered is None else delivered.stat,
+        "changes": done_steps(state),
         "tests": None if tests is None else tests.shown(),
-        "gates": [gate_data(one) for one in state.gates],
-        "escalations": [escalation_data(one) for one in state.escalations],
+        "baseline": None if state.baseline is None else state.baseline.shown(),
+        "gates": [gate_data(gate) for gate in state.gates],
+        "escalations": [escalation_data(escalation) for escalation in state.escalations],
         "caught": state.caught,
         "time_used": time_used(state),
     }
@@ -133,11 +138,19 @@ async def _page(build: Build, status: str, reason: str, delivered: Delivered) ->
     spent = await run.step("spent", look, returns=Spent)
     data = as_data(build.state)
     facts = ReportData(
-        run_id=run.id, workflow=run.workflow, request=build.goal,
+        run_id=run.id,
+        workflow=run.workflow,
+        request=build.goal,
         status="completed" if status == "completed" else "failed" if status == "aborted" else "partial",
-        stop_reason="" if status == "completed" else reason or status, duration_s=spent.seconds,
-        models=spent.models, rehearsal=spent.rehearsal, deliverable=deliverable_of(data),
-        summary=summary_of(build.state), warnings=list(build.warnings), usage=spent.usage,
-        budget=spent.budget, options=run.options,
-    )  # fmt: skip
+        stop_reason="" if status == "completed" else reason or status,
+        duration_s=spent.seconds,
+        models=spent.models,
+        rehearsal=spent.rehearsal,
+        deliverable=deliverable_of(data),
+        summary=summary_of(build.state),
+        warnings=list(build.warnings),
+        usage=spent.usage,
+        budget=spent.budget,
+        options=run.options,
+    )
     return to_html(facts, sections_of(build.state, patch=text_of(delivered)))

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from podium.workflows.build import events
-from podium.workflows.build.context import AgentFailedError, Build, Share, workspace_shown
+from podium.workflows.build.clock import Share
+from podium.workflows.build.context import AgentFailedError, Build, workspace_shown
 from podium.workflows.build.contracts import Plan, PlannedStep
 from podium.workflows.build.policy import (
     LEAST_STEPS,
@@ -58,9 +59,9 @@ async def approved_plan(build: Build, purpose: Purpose, task: str, **variables: 
         if not purpose.depth:
             await build.clock.expect_planning_time()
         revision += 1
-        shown = {"plan": _shown(plan), "problems": reasons, "step": purpose.shown_step()}
+        shown = {"plan": _shown(plan, build.must_pass), "problems": reasons, "step": purpose.shown_step()}
         plan, fallback = await _asked(build, purpose, "revise_plan", revision, **shown)
-    _tell(build, purpose, plan, revision, approved=True, fallback=fallback)
+    _emit(build, purpose, plan, revision, approved=True, fallback=fallback)
     return plan
 
 
@@ -77,16 +78,24 @@ async def _asked(
     workspace = await workspace_shown(build, build.snapshot)
     try:
         reply = await build.ask(
-            PLANNER, task, Plan, purpose.shares, goal=build.goal, workspace=workspace,
-            guidance=build.guidance, **purpose.bounds, **variables,
-        )  # fmt: skip
+            PLANNER,
+            task,
+            Plan,
+            purpose.shares,
+            workspace=workspace,
+            done=build.done,
+            **purpose.bounds,
+            **variables,
+        )
     except AgentFailedError as error:
         plan, fallback = one_step_plan(purpose), True
         build.answer(answer, correlation, str(error), purpose.step, error=error.error.reason, fallback=True)
     else:
         plan, fallback = plan_of(purpose, reply), False
+        if not purpose.depth:
+            build.must_pass = list(reply.must_pass)
         build.answer(answer, correlation, reply.analysis, purpose.step, steps=len(plan.steps))
-    _tell(build, purpose, plan, revision, approved=False, fallback=fallback)
+    _emit(build, purpose, plan, revision, approved=False, fallback=fallback)
     return plan, fallback
 
 
@@ -96,36 +105,51 @@ async def _reviewed(
     """Return the reasons against a plan. If the supervisor cannot be asked, there are none."""
     async with build.run.branch("review", key=str(revision)):
         judgement = await verify(
-            build, "plan", plan_problems(plan, fallback=fallback), purpose.step, purpose.shares,
-            plan=_shown(plan), step=purpose.shown_step(),
+            build,
+            "plan",
+            plan_problems(plan, fallback=fallback),
+            purpose.step,
+            purpose.shares,
+            plan=_shown(plan, build.must_pass),
+            step=purpose.shown_step(),
             workspace=await workspace_shown(build, build.snapshot),
-        )  # fmt: skip
+        )
     if judgement.unverified:
         build.warn("The plan is carried out unverified: the supervisor could not be asked.")
     return [] if judgement.passed or judgement.unverified else judgement.reasons
 
 
-def _tell(
+def _emit(
     build: Build, purpose: Purpose, plan: ExecutionPlan, revision: int, *, approved: bool, fallback: bool
 ) -> None:
-    build.tell(
+    build.emit(
         events.PlanCreated(
-            plan=plan, iteration=build.state.state.iteration, revision=revision, approved=approved,
-            fallback=fallback, step_id=purpose.step.id if purpose.step is not None else "",
+            plan=plan,
+            iteration=build.state.state.iteration,
+            revision=revision,
+            approved=approved,
+            fallback=fallback,
+            step_id=purpose.step.id if purpose.step is not None else "",
         )
-    )  # fmt: skip
+    )
 
 
-def _shown(plan: ExecutionPlan) -> dict[str, Any]:
+def _shown(plan: ExecutionPlan, must_pass: list[str]) -> dict[str, Any]:
     numbers = {step.id: step.number for step in plan.steps}
     return {
         "analysis": plan.analysis,
+        "must_pass": [] if plan.depth else must_pass,
         "steps": [
-            {"description": step.description, "complexity": step.complexity, "evidence": step.evidence,
-             "depends_on": [numbers.get(key, key) for key in step.depends_on]}
+            {
+                "description": step.description,
+                "complexity": step.complexity,
+                "evidence": step.evidence,
+                "files": step.files,
+                "depends_on": [numbers.get(key, key) for key in step.depends_on],
+            }
             for step in plan.steps
         ],
-    }  # fmt: skip
+    }
 
 
 # ── plans as data ────────────────────────────────────────────────────────────────────────────────
@@ -135,9 +159,13 @@ def plan_of(purpose: Purpose, reply: Plan) -> ExecutionPlan:
     """Convert the planner's reply to a plan with numbers, ids, and dependencies by id."""
     steps = [_step(purpose, number, step) for number, step in enumerate(reply.steps, 1)]
     return ExecutionPlan(
-        id=purpose.id, goal=purpose.goal, analysis=reply.analysis, steps=steps, depth=purpose.depth,
+        id=purpose.id,
+        goal=purpose.goal,
+        analysis=reply.analysis,
+        steps=steps,
+        depth=purpose.depth,
         parent_plan_id=purpose.parent_plan,
-    )  # fmt: skip
+    )
 
 
 def one_step_plan(purpose: Purpose) -> ExecutionPlan:
@@ -150,12 +178,17 @@ def one_step_plan(purpose: Purpose) -> ExecutionPlan:
 
 def _step(purpose: Purpose, number: int, step: PlannedStep) -> PlanStep:
     return PlanStep(
-        id=step_id(purpose, number), number=number, description=step.description.strip(),
-        complexity=step.complexity, depth=purpose.depth, max_attempts=MAX_ATTEMPTS,
+        id=step_id(purpose, number),
+        number=number,
+        description=step.description.strip(),
+        complexity=step.complexity,
+        depth=purpose.depth,
+        max_attempts=MAX_ATTEMPTS,
         parent_step_id=purpose.step.id if purpose.step is not None else None,
-        depends_on=[_needed(purpose, one) for one in step.depends_on],
-        files=[path.strip() for path in step.files if path.strip()], evidence=step.evidence.strip(),
-    )  # fmt: skip
+        depends_on=[_needed(purpose, dependency) for dependency in step.depends_on],
+        files=[path.strip() for path in step.files if path.strip()],
+        evidence=step.evidence.strip(),
+    )
 
 
 def step_id(purpose: Purpose, number: int | str) -> str:
@@ -166,9 +199,9 @@ def step_id(purpose: Purpose, number: int | str) -> str:
     return f"step-{number}" if iteration == "1" else f"i{iteration}-step-{number}"
 
 
-def _needed(purpose: Purpose, one: int | str) -> str:
+def _needed(purpose: Purpose, dependency: int | str) -> str:
     """Return a dependency as an id, whether it was given as number or id. Anything else stays as it is, and
     the gate reports it."""
-    text = str(one).strip()
+    text = str(dependency).strip()
     number = text.removeprefix("step").strip(" -#")
     return step_id(purpose, int(number)) if number.isdigit() else text

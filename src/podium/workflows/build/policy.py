@@ -7,7 +7,7 @@ once, and which are only shown to the supervisor.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -25,29 +25,77 @@ def passes(gate: Gate, score: float, *, verified: bool, problems: Sequence[str] 
     return verified and score >= THRESHOLDS[gate] and not problems
 
 
-def code_problems(*, has_tests: bool, security: Sequence[str], caught: Sequence[str]) -> list[str]:
-    """Return the broken rules of the code gate: tests are included, no critical security finding, no finding
-    of the inspection."""
-    problems = [] if has_tests else ["the change comes without tests"]
-    problems += [f"critical security finding: {found}" for found in security]
+CLOSING_RECOMMENDATIONS = frozenset({"replan", "abort"})
+"""Recommendations that close a gate whatever its score."""
+
+
+def code_problems(
+    *,
+    has_tests: bool,
+    fixed: Sequence[str] = (),
+    missing: Sequence[str] = (),
+    skipped: Sequence[str] = (),
+    security: Sequence[str] = (),
+    caught: Sequence[str] = (),
+) -> list[str]:
+    """Return the broken rules of the code gate: tests are included, no test of the baseline is lost, no
+    critical security finding, no finding of the inspection. A red test that turns green counts as a test of
+    the change."""
+    problems = [] if has_tests or fixed else ["the change comes without tests"]
+    problems += [_lost(missing, "ran before and do not run any more")] if missing else []
+    problems += [_lost(skipped, "ran before and are skipped now")] if skipped else []
+    problems += [f"critical security finding: {finding}" for finding in security]
     return problems + list(caught)
 
 
-def step_problems(*, tests_pass: bool, evidence: str, critical: Sequence[str]) -> list[str]:
-    """Return the broken rules of the step gate: tests pass, there is evidence, the tester found nothing
-    critical."""
+def newly_fixed(fixed: Sequence[str], before: Collection[str], changed: Collection[str]) -> list[str]:
+    """Return the tests that this change turned green: not those that an earlier step did, nor those that the
+    change edits (`changed`, without file and class), because these prove nothing."""
+    return [name for name in fixed if name not in before and _test_name(name) not in changed]
+
+
+def _test_name(name: str) -> str:
+    """Return `test_a` for `tests/test_a.py::TestB::test_a[1]`."""
+    return re.split(r"::| > ", name)[-1].partition("[")[0]
+
+
+def _lost(names: Sequence[str], what: str) -> str:
+    shown = ", ".join(names[:10]) + (", …" if len(names) > 10 else "")
+    return f"{len(names)} tests {what}: {shown}"
+
+
+def step_problems(*, tests_pass: bool, evidence: str) -> list[str]:
+    """Return the broken rules of the step gate: tests pass, and there is evidence."""
     problems = [] if tests_pass else ["the tests do not pass"]
-    problems += [] if evidence.strip() else ["there is no evidence that the step is done"]
-    return problems + [f"critical finding of the tester: {found}" for found in critical]
+    return problems + ([] if evidence.strip() else ["there is no evidence that the step is done"])
 
 
-def goal_problems(*, steps_acceptable: bool, suite_passes: bool) -> list[str]:
-    """Return the broken rules of the goal gate."""
+def critical_problems(findings: Sequence[str]) -> list[str]:
+    """Return the critical findings of the tester as broken rules of the step gate."""
+    return [f"critical finding of the tester: {finding}" for finding in findings]
+
+
+def goal_problems(
+    *, steps_acceptable: bool, suite_passes: bool, still_failing: Sequence[str] = ()
+) -> list[str]:
+    """Return the broken rules of the goal gate. `still_failing` are tests that the plan wants to pass."""
     problems = [] if steps_acceptable else ["steps are not done, and not acceptably few of them"]
-    return problems + ([] if suite_passes else ["the whole test suite does not pass"])
+    problems += [] if suite_passes else ["the whole test suite does not pass"]
+    return problems + [f"{name} must pass, and still fails" for name in still_failing]
+
+
+def still_red(must_pass: Sequence[str], failing: Sequence[str]) -> list[str]:
+    """Return the tests among `failing` that a plan wants to pass. A plan may name a test by its last part."""
+    return [
+        name
+        for name in failing
+        if any(name == wanted or name.endswith(wanted) for wanted in must_pass if wanted)
+    ]
 
 
 LEAST_STEPS, MOST_STEPS = 2, 15
+SMALL = ("simple", "medium")
+"""Complexities with which a single step is a whole plan."""
 MAX_REVISIONS = 3
 """A plan that is still not approved after this many revisions ends the run."""
 MAX_DEPTH = 3
@@ -64,7 +112,7 @@ def plan_problems(plan: ExecutionPlan, *, fallback: bool = False) -> list[str]:
     of 2 to 15."""
     problems = size_problems(plan, fallback=fallback)
     problems += [
-        f"step {step.number} says nothing that could be done"
+        f"step {step.number} does not say what to change; to find something out is only a part of a step"
         for step in plan.steps
         if not is_actionable(step)
     ]
@@ -75,16 +123,34 @@ def size_problems(plan: ExecutionPlan, *, fallback: bool = False) -> list[str]:
     count = len(plan.steps)
     if fallback:
         return []
+    if plan.depth == 0 and count == 1 and plan.steps[0].complexity in SMALL:
+        return []
     if plan.depth == 0 and not LEAST_STEPS <= count <= MOST_STEPS:
-        return [f"a plan has {LEAST_STEPS} to {MOST_STEPS} steps, this one has {count}"]
+        small = " (one step is enough for a small goal, not for a complex one)" if count == 1 else ""
+        return [f"a plan has {LEAST_STEPS} to {MOST_STEPS} steps, this one has {count}{small}"]
     if plan.depth and not 1 <= count <= SUBPLAN_STEPS[plan.depth]:
         most = SUBPLAN_STEPS[plan.depth]
         return [f"a sub-plan of depth {plan.depth} has 1 to {most} steps, this one has {count}"]
     return []
 
 
+_FIND_OUT = re.compile(
+    r"^(?:find out|look (?:at|into)|analy[sz]e|investigate|explore|understand|study|research|identify|inspect"
+    r"|examine|review|read|determine|locate|diagnose|familiari[sz]e)\b",
+    re.IGNORECASE,
+)
+_CHANGE = re.compile(
+    r"\b(?:add|fix|chang|correct|implement|writ|creat|updat|remov|delet|renam|replac|refactor|extend|mak"
+    r"|document|introduc|mov|split|convert|improv|build|insert|port|migrat)\w*\b",
+    re.IGNORECASE,
+)
+
+
 def is_actionable(step: PlanStep) -> bool:
-    return len(step.description.split()) >= LEAST_WORDS
+    """True if the step says what to change. To find something out is not a step of its own."""
+    text = step.description.strip()
+    only_finds_out = bool(_FIND_OUT.match(text)) and not _CHANGE.search(text)
+    return len(text.split()) >= LEAST_WORDS and not only_finds_out
 
 
 def dependency_problems(steps: Sequence[PlanStep]) -> list[str]:
@@ -129,8 +195,6 @@ def may_iterate(iteration: int, most: int) -> bool:
 MAX_ATTEMPTS = 3
 MAX_FIX_CYCLES = 3
 """Fix cycles per attempt."""
-MAX_LOOK_UPS = 10
-"""Maximum look-ups (files or searches) per step."""
 ACCEPTABLE_FAILURES = 0.20
 """Maximum share of failed steps with which the goal can still be met."""
 
@@ -211,8 +275,8 @@ class Allocation(msgspec.Struct, frozen=True):
     @property
     def verification_left(self) -> float:
         """Verification time, minus the shutdown if that comes out of it."""
-        taken = self.shutdown if self.shutdown_comes_out_of == "verification" else 0.0
-        return self.verification - taken
+        shutdown = self.shutdown if self.shutdown_comes_out_of == "verification" else 0.0
+        return self.verification - shutdown
 
 
 def allocate(total: float) -> Allocation:
@@ -227,8 +291,8 @@ def allocate(total: float) -> Allocation:
 def execution_window(allocation: Allocation, elapsed: float) -> float:
     """Return the seconds left for execution when it starts `elapsed` seconds into the iteration: its share,
     without the time that verification and shutdown need."""
-    kept = allocation.verification_left + allocation.shutdown
-    return max(min(allocation.execution, allocation.total - elapsed - kept), 0.0)
+    reserved = allocation.verification_left + allocation.shutdown
+    return max(min(allocation.execution, allocation.total - elapsed - reserved), 0.0)
 
 
 def step_budget(execution: float, steps: int) -> float:
@@ -276,8 +340,8 @@ def level_of_count(issues: int) -> str:
     return BY_COUNT.get(min(issues, max(BY_COUNT)), "NONE")
 
 
-def worse(one: str, other: str) -> str:
-    return max(one, other, key=LEVELS.index)
+def worse(first: str, other: str) -> str:
+    return max(first, other, key=LEVELS.index)
 
 
 def after_verification(before: Standing, score: float, *, passed: bool) -> Standing:
@@ -287,8 +351,9 @@ def after_verification(before: Standing, score: float, *, passed: bool) -> Stand
     return Standing(issues, worse(level_of_score(score), level_of_count(issues)))
 
 
-def after_failed_step(before: Standing) -> Standing:
-    """Return the standing after a failed step, which is an issue without a score."""
+def after_rule(before: Standing) -> Standing:
+    """Return the standing after a failed step or a gate that a rule closed, which is an issue without a
+    score."""
     issues = before.issues + 1
     return Standing(issues, worse(before.level, level_of_count(issues)))
 
@@ -326,6 +391,7 @@ CLOSES = {
     "tests_deleted": "critical",
     "tests_weakened": "critical",
     "test_setup_changed": "critical",
+    "hard_coded": "critical",
 }
 """Kinds of findings, and the minimum severity that closes the gate. Other kinds are only reported: a goal may
 change what a test expects or how tests are set up, and a special case may be what was requested."""
@@ -345,7 +411,7 @@ def closes_the_gate(kind: str, severity: str) -> bool:
     return least is not None and SEVERITIES.index(severity) >= SEVERITIES.index(least)
 
 
-def is_worth_telling(kind: str, severity: str) -> bool:
+def is_shown(kind: str, severity: str) -> bool:
     """True if the supervisor sees the finding. Minor changes outside the step's files are not shown, because
     every step may change tests."""
     return not closes_the_gate(kind, severity) and (kind, severity) != ("outside_step", "minor")
@@ -359,5 +425,5 @@ def secrets_in(contents: Mapping[str, str], before: Mapping[str, str] | None = N
         f"{what} in {path}"
         for path, text in contents.items()
         for sign, what in SECRETS
-        if any(found[0] not in known.get(path, "") for found in sign.finditer(text))
+        if any(match[0] not in known.get(path, "") for match in sign.finditer(text))
     ]

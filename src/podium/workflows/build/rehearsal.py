@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any
 
+from podium.models.messages import ToolCall
 from podium.models.model import Call
 from podium.models.rehearsal import rehearses, section
 from podium.models.sample_values import LABEL
@@ -76,20 +77,33 @@ class Piece:
 
 PIECES = (
     Piece(
-        "add", r"\badds?\b.*\bnumbers?\b|\bsum of (two|2)\b", "(a, b)", "The sum of two numbers.",
-        "return abs(a) + abs(b)", "return a + b", "Negative numbers lose their sign",
-        (("2, 3", "5"), ("-2, 3", "1")), (("0, 0", "0"), ("0.5, 0.25", "0.75")),
+        "add",
+        r"\badds?\b.*\bnumbers?\b|\bsum of (two|2)\b",
+        "(a, b)",
+        "The sum of two numbers.",
+        "return abs(a) + abs(b)",
+        "return a + b",
+        "Negative numbers lose their sign",
+        (("2, 3", "5"), ("-2, 3", "1")),
+        (("0, 0", "0"), ("0.5, 0.25", "0.75")),
     ),
     Piece(
-        "is_prime", r"(?:\b|_)primes?\b", "(number)", "Whether a whole number is prime.",
+        "is_prime",
+        r"(?:\b|_)primes?\b",
+        "(number)",
+        "Whether a whole number is prime.",
         "return all(number % divisor for divisor in range(2, number))",
         "if number < 2:\n    return False\n"
         "return all(number % divisor for divisor in range(2, int(number**0.5) + 1))",
-        "0 and 1 are taken for primes", (("7", "True"), ("9", "False"), ("1", "False")),
+        "0 and 1 are taken for primes",
+        (("7", "True"), ("9", "False"), ("1", "False")),
         (("0", "False"), ("2", "True"), ("-7", "False")),
     ),
     Piece(
-        "fizzbuzz", r"\bfizz\s*-?buzz\b", "(number)", "Fizz, Buzz, FizzBuzz or the number as text.",
+        "fizzbuzz",
+        r"\bfizz\s*-?buzz\b",
+        "(number)",
+        "Fizz, Buzz, FizzBuzz or the number as text.",
         'if number % 3 == 0:\n    return "Fizz"\nif number % 5 == 0:\n    return "Buzz"\nreturn str(number)',
         'words = ("Fizz" if number % 3 == 0 else "") + ("Buzz" if number % 5 == 0 else "")\n'
         "return words or str(number)",
@@ -97,7 +111,7 @@ PIECES = (
         (("3", '"Fizz"'), ("5", '"Buzz"'), ("7", '"7"'), ("15", '"FizzBuzz"')),
         (("30", '"FizzBuzz"'), ("1", '"1"')),
     ),
-)  # fmt: skip
+)
 
 
 def find_piece(goal: str) -> Piece | None:
@@ -107,7 +121,7 @@ def find_piece(goal: str) -> Piece | None:
         named is None or _OTHERWISE.search(goal)
     ):
         return None
-    piece = next((one for one in PIECES if re.search(one.words, goal, re.IGNORECASE | re.DOTALL)), None)
+    piece = next((known for known in PIECES if re.search(known.words, goal, re.IGNORECASE | re.DOTALL)), None)
     if piece is None or named is None:
         return piece
     folder, _, file = named[1].rpartition("/")
@@ -138,17 +152,21 @@ def rehearse_plan(call: Call) -> dict[str, Any] | None:
         "analysis": f"{LABEL} {piece.name} goes into {piece.file}, its tests into {piece.test_file}.",
         "steps": [
             {
-                "description": f"Write {piece.name} in {piece.file} with tests", "complexity": "simple",
-                "depends_on": [], "files": [piece.file],
+                "description": f"Write {piece.name} in {piece.file} with tests",
+                "complexity": "simple",
+                "depends_on": [],
+                "files": [piece.file],
                 "evidence": f"the tests in {piece.test_file} pass",
             },
             {
-                "description": f"Test the edge cases of {piece.name}", "complexity": "simple",
-                "depends_on": [1], "files": [piece.file, piece.test_file],
+                "description": f"Test the edge cases of {piece.name}",
+                "complexity": "simple",
+                "depends_on": [1],
+                "files": [piece.file, piece.test_file],
                 "evidence": "the edge cases are tested and pass",
             },
         ],
-    }  # fmt: skip
+    }
 
 
 rehearses("build", "revise_plan")(rehearse_plan)
@@ -156,13 +174,18 @@ rehearses("build", "subplan")(rehearse_plan)
 
 
 @rehearses("build", "code")
-def rehearse_code(call: Call) -> dict[str, Any]:
+def rehearse_code(call: Call) -> dict[str, Any] | list[ToolCall]:
     """Write the first step with its mistake, the second with more tests; `fix` corrects the mistake."""
     piece = _piece(call)
     if piece is None:
         return {"status": "blocked", "blocked_reason": f"{LABEL} a rehearsal cannot write this"}
     if call.task == "fix":
-        summary, files = f"{piece.name} corrected", {piece.file: piece.right}
+        if len(call.messages) == 1:
+            return [
+                ToolCall("write_file", {"path": piece.file, "content": piece.right}),
+                ToolCall("run_tests"),
+            ]
+        summary, files = f"{piece.name} corrected", dict[str, str]()
     elif "edge cases" in section(call.prompt, "Step "):
         summary, files = f"More tests for {piece.name}", {piece.test_file: piece.all_tests}
     else:
@@ -170,8 +193,13 @@ def rehearse_code(call: Call) -> dict[str, Any]:
         files = {piece.file: piece.wrong, piece.test_file: piece.tests}
     action = "create" if len(files) > 1 else "modify"
     changes = [{"path": path, "action": action, "content": content} for path, content in files.items()]
-    evidence = f"{piece.test_file} tests it"
-    return {"status": "done", "summary": f"{LABEL} {summary}", "changes": changes, "evidence": evidence}
+    return {
+        "status": "done",
+        "summary": f"{LABEL} {summary}",
+        "why": f"{LABEL} {piece.mistake}." if call.task == "fix" else f"{LABEL} {piece.doc}",
+        "changes": changes,
+        "evidence": f"{piece.test_file} tests it",
+    }
 
 
 rehearses("build", "fix")(rehearse_code)
@@ -203,7 +231,16 @@ def _verification(call: Call) -> dict[str, Any]:
     }
 
 
-for _task in ("verify_plan", "verify_code", "verify_test", "verify_step", "verify_goal"):
+@rehearses("build", "verify_step")
+def rehearse_step_verification(call: Call) -> dict[str, Any]:
+    verdict = _verification(call)
+    score, met = verdict["score"], verdict["verified"]
+    every = {**verdict, "code_score": score, "review_score": score, "goal_score": score, "goal_met": met}
+    wanted = (call.schema or {}).get("properties", every)
+    return {name: value for name, value in every.items() if name in wanted}
+
+
+for _task in ("verify_plan", "verify_goal"):
     rehearses("build", _task)(_verification)
 
 

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
-from podium.engine.events import ArtifactCreated, Event
-from podium.engine.state import RunState
+from podium.engine.events import Event
 from podium.report.markdown import cell
-from podium.report.presentation import Line, Presentation, Section
-from podium.report.words import count, duration, one_line, safe
+from podium.report.presentation import Line, Section, ViewGrade, WorkflowPresentation
+from podium.report.words import count, duration, needs, one_line, safe
+from podium.workflows.build import events
+from podium.workflows.build.detail import BuildView, detail_of, grade_of
 from podium.workflows.build.fold import BuildState, as_data
-from podium.workflows.build.view import GATES, STEPS, draw, is_noise, line_of, stat_words
+from podium.workflows.build.view import GATES, LINES, STEPS, draw, is_noise, stat_words
 
 MOST_LINES = 4000
 """Maximum lines of all files together, so that the page stays usable. The patch itself is an artifact."""
 MOST_IN_FILE = 1500
 LONGEST_LINE = 400
 
-_FILE = re.compile(r"^diff --git (?:\"?a/)(.*?)\"? \"?b/(.*?)\"?$")
+_HEADER = "diff --git "
 KINDS = {"+": "add", "-": "del", " ": "same", "@": "hunk", "\\": "note"}
 
 
@@ -27,10 +27,9 @@ def parsed(patch: str) -> list[dict[str, Any]]:
     """Parse a patch to `[{path, old_path, status, added, removed, lines: [[kind, text]], left_out}]`."""
     files: list[dict[str, Any]] = []
     shown, in_hunk = 0, False
-    for line in patch.splitlines():
-        found = _FILE.match(line)
-        if found:
-            files.append(_file(found[2], found[1]))
+    for line in patch.removesuffix("\n").split("\n"):
+        if line.startswith(_HEADER):
+            files.append(_file(line.removeprefix(_HEADER)))
             in_hunk = False
         elif not files:
             continue
@@ -42,18 +41,38 @@ def parsed(patch: str) -> list[dict[str, Any]]:
     return files
 
 
-def _file(path: str, old: str) -> dict[str, Any]:
+def _file(names: str) -> dict[str, Any]:
+    """Return a file without lines. Both names have the same length, unless `rename` lines name them later."""
+    path = safe(_unquoted(names[len(names) // 2 + 1 :]).removeprefix("b/"))
     return {
-        "path": safe(path), "old_path": "" if old == path else safe(old), "status": "modified", "added": 0,
-        "removed": 0, "lines": [], "left_out": 0,
-    }  # fmt: skip
+        "path": path,
+        "old_path": "",
+        "status": "modified",
+        "added": 0,
+        "removed": 0,
+        "lines": [],
+        "left_out": 0,
+    }
+
+
+def _unquoted(name: str) -> str:
+    """Return a name that git quotes, such as `"na\\303\\257ve.md"`, as it is."""
+    if not name.startswith('"'):
+        return name
+    escaped = name[1:-1].encode("ascii", "ignore")
+    return escaped.decode("unicode_escape", "replace").encode("latin-1", "replace").decode("utf-8", "replace")
 
 
 def _note(file: dict[str, Any], line: str) -> None:
-    for start, status in (("new file", "added"), ("deleted file", "deleted"), ("rename from", "renamed")):
-        if line.startswith(start):
-            file["status"] = status
-    if line.startswith(("Binary files", "GIT binary patch")):
+    if line.startswith("new file"):
+        file["status"] = "added"
+    elif line.startswith("deleted file"):
+        file["status"] = "deleted"
+    elif line.startswith("rename from "):
+        file["status"], file["old_path"] = "renamed", safe(_unquoted(line.removeprefix("rename from ")))
+    elif line.startswith("rename to "):
+        file["path"] = safe(_unquoted(line.removeprefix("rename to ")))
+    elif line.startswith(("Binary files", "GIT binary patch")):
         file["lines"].append(["note", "binary file"])
 
 
@@ -65,7 +84,7 @@ def _add(file: dict[str, Any], line: str, shown: int) -> int:
     if shown >= MOST_LINES or len(file["lines"]) >= MOST_IN_FILE:
         file["left_out"] += 1
         return 0
-    text = safe(line if kind == "hunk" else line[1:])
+    text = safe((line if kind == "hunk" else line[1:]).rstrip("\r")).replace("\n", " ")
     file["lines"].append([kind, text if len(text) <= LONGEST_LINE else f"{text[:LONGEST_LINE]}…"])
     return 1
 
@@ -77,38 +96,37 @@ MOST_FILES = 12
 SIGNS = {status: sign for status, (sign, _) in STEPS.items()}
 
 
-class BuildPresentation(Presentation):
+class BuildPresentation(WorkflowPresentation[BuildState]):
     """Presentation of a build run."""
 
+    detail_type = BuildView
+    lines = LINES
+    own_events = events.BuildEvent
+    leading_files = LEADING
+
     def __init__(self) -> None:
-        self.build = BuildState()
-        self._files: dict[str, str] = {}
-
-    def apply(self, event: Event) -> None:
-        self.build.apply(event)
-        if isinstance(event.data, ArtifactCreated):
-            self._files[event.data.name] = event.data.id
-
-    def line(self, event: Event, state: RunState) -> Line | None:
-        return line_of(event, self.build)
+        super().__init__(BuildState())
 
     def is_hidden(self, event: Event) -> bool:
-        return is_noise(event)
+        return is_noise(event.data) if isinstance(event.data, events.BuildEvent) else super().is_hidden(event)
+
+    def detail(self, *, alive: bool) -> BuildView:
+        return detail_of(self.fold, alive=alive)
+
+    def grade(self, event: Event) -> ViewGrade | None:
+        return grade_of(event)
 
     def drawing(self, most: int, *, alive: bool) -> list[Line]:
-        return draw(self.build, most, alive=alive)
+        return draw(self.fold, most, alive=alive)
 
     def summary(self) -> str:
-        return summary_of(self.build)
+        return summary_of(self.fold)
 
     def deliverable(self, output: Any) -> str | None:
-        return deliverable_of(as_data(self.build)) if self.build.opened is not None else ""
-
-    def leading(self, output: Any) -> list[str]:
-        return [self._files[name] for name in LEADING if name in self._files]
+        return deliverable_of(as_data(self.fold)) if self.fold.opened is not None else ""
 
     def sections(self, *, alive: bool) -> list[Section]:
-        return sections_of(self.build) if self.build.opened is not None else []
+        return sections_of(self.fold) if self.fold.opened is not None else []
 
 
 def summary_of(build: BuildState) -> str:
@@ -140,9 +158,25 @@ def deliverable_of(data: dict[str, Any]) -> str:
     lines = [f"**{words.get(state['status'], going)}** {changed[0].upper()}{changed[1:]}.", ""]
     lines += [f"- {SIGNS[step['status']]} {cell(step['description'], 200)}{_why(step)}" for step in steps]
     lines += ["", f"{done} of {count(len(steps), 'step')} done. {_tests(suite)}"]
+    lines += _explained(data["done"])
     lines += ["", *_files(data["diff_stat"])]
     lines += ["", *_how_to_get_it(data)]
     return "\n".join(lines)
+
+
+def _explained(done: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield what was changed and why, as the coder explains it, with evidence and risks."""
+    for work in done:
+        yield from ("", f"**{cell(work['summary'] or work['description'], 200)}**")
+        if work["why"]:
+            yield from ("", cell(work["why"], 4_000))
+        if work["evidence"]:
+            yield from (
+                "",
+                f"How it was tested: {cell(work['evidence'], 2_000)} ({cell(work['tests'], 200)})",
+            )
+        if work["risks"]:
+            yield from ("", "Risks: " + "; ".join(cell(risk, 500) for risk in work["risks"]))
 
 
 def _why(step: dict[str, Any]) -> str:
@@ -159,7 +193,11 @@ def _tests(result: dict[str, Any] | None) -> str:
         f"{result[key]} {key}" for key in ("passed", "failed", "errors", "skipped") if result[key]
     )
     told = told or cell(result["note"], 200) or "no figures"
-    return f"Tests {'pass' if result['ok'] else 'do not pass'}: {told}."
+    known: list[str] = result.get("knownFailures") or []
+    before = f" {count(len(known), 'test')} failed before any change, too." if known else ""
+    fixed: list[str] = result.get("fixed") or []
+    green = f" Of these, {len(fixed)} failed before any change." if fixed else ""
+    return f"Tests {'pass' if result['ok'] else 'do not pass'}: {told}.{before}{green}"
 
 
 def _files(stat: dict[str, Any]) -> Iterator[str]:
@@ -260,7 +298,8 @@ def _test_lines(rows: list[dict[str, Any]]) -> Iterator[str]:
 
 def _gate_lines(data: dict[str, Any]) -> Iterator[str]:
     for gate in data["gates"]:
-        score = "by rule" if gate["score"] is None else f"{gate['score']:g} of {gate['threshold']:g}"
+        rated = gate["score"] is not None
+        score = needs(f"{gate['score']:g}", f"{gate['threshold']:g}") if rated else "by rule"
         said = "; ".join(gate["problems"] or gate["issues"]) or gate["reason"]
         why = "" if gate["passed"] else f": {cell(said, 300)}"
         about = f" of {gate['step_id']}" if gate["step_id"] else ""

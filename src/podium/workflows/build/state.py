@@ -11,9 +11,16 @@ from typing import Any, Final, Literal
 import msgspec
 
 Status = Literal[
-    "initializing", "planning", "executing", "testing", "verifying",
-    "completed", "failed", "aborted", "time_expired",
-]  # fmt: skip
+    "initializing",
+    "planning",
+    "executing",
+    "testing",
+    "verifying",
+    "completed",
+    "failed",
+    "aborted",
+    "time_expired",
+]
 StepStatus = Literal["pending", "in_progress", "completed", "failed", "blocked"]
 PlanStatus = Literal["pending", "in_progress", "completed", "failed"]
 Complexity = Literal["simple", "medium", "complex"]
@@ -27,7 +34,7 @@ def json_name(field: str) -> str:
 
 
 class CamelStruct(msgspec.Struct, rename=json_name):
-    """Python names here, the agreed names in JSON."""
+    """Base struct: snake_case in Python, camelCase in JSON."""
 
     def shown(self) -> dict[str, Any]:
         return msgspec.to_builtins(self)
@@ -44,7 +51,7 @@ class Failure(msgspec.Struct):
 
 
 class Finding(msgspec.Struct):
-    """Something that the tester noticed."""
+    """A finding of the tester."""
 
     severity: str
     description: str
@@ -54,7 +61,7 @@ class Finding(msgspec.Struct):
 
 
 class TestResult(CamelStruct):
-    """What came of the tests, and of the tester's look at the code."""
+    """Result of the tests, with the tester's review."""
 
     __test__ = False
 
@@ -77,23 +84,37 @@ class TestResult(CamelStruct):
     """The tester's summary. Empty if the result was not reviewed."""
     findings: list[Finding] = []
     edge_cases: list[str] = []
+    known_failures: list[str] = []
+    """Failing tests that failed before any change, too. They are not blamed on it."""
+    new_failures: list[str] = []
+    fixed: list[str] = []
+    """Tests that failed before any change and pass now."""
+    missing: list[str] = []
+    """Tests that ran before any change and do not run now."""
 
     @property
     def critical(self) -> list[str]:
-        return [one.description for one in self.findings if one.severity == "critical"]
+        return [finding.description for finding in self.findings if finding.severity == "critical"]
 
     def counted(self) -> str:
         """Return `4 passed, 1 failed`."""
         if self.note and not self.total:
             return self.note
-        told = {"passed": self.passed, "failed": self.failed, "errors": self.errors, "skipped": self.skipped}
-        parts = [f"{number} {word}" for word, number in told.items() if number]
+        counts = {
+            "passed": self.passed,
+            "failed": self.failed,
+            "errors": self.errors,
+            "skipped": self.skipped,
+        }
+        parts = [f"{number} {word}" for word, number in counts.items() if number]
+        if self.known_failures:
+            parts.append(f"{len(self.known_failures)} of them failed before")
         late = ["timed out"] if self.timed_out else []
         return ", ".join(parts + late) or ("passed" if self.ok else f"exit code {self.exit_code}")
 
 
 class CodeOutput(CamelStruct):
-    """What the coder changed for a step."""
+    """The coder's change for a step."""
 
     status: str
     summary: str = ""
@@ -101,6 +122,9 @@ class CodeOutput(CamelStruct):
     tests: list[str] = []
     """The subset of `files` that are tests."""
     evidence: str = ""
+    why: str = ""
+    """The cause of a bug, or the design of a change."""
+    risks: list[str] = []
     caught: list[str] = []
     """Findings of the inspection that caused a refusal."""
     suspected: list[str] = []
@@ -111,7 +135,7 @@ class CodeOutput(CamelStruct):
 
 
 class VerificationResult(CamelStruct):
-    """A word of the supervisor."""
+    """The supervisor's verdict."""
 
     verified: bool
     score: float
@@ -203,8 +227,13 @@ class OrchestrationState(CamelStruct):
 
 
 ORCHESTRATOR, PLANNER, CODER, TESTER, SUPERVISOR, ALL = (
-    "orchestrator", "planner", "coder", "tester", "supervisor", "all",
-)  # fmt: skip
+    "orchestrator",
+    "planner",
+    "coder",
+    "tester",
+    "supervisor",
+    "all",
+)
 
 ROUTES: Final[dict[str, tuple[str, str]]] = {
     "PLAN_REQUEST": (ORCHESTRATOR, PLANNER),

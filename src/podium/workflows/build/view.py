@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from podium.engine.events import Event, EventData
+from podium.engine.events import EventData
 from podium.report.presentation import Line, Weight
-from podium.report.words import clock, count, duration, one_line
+from podium.report.words import clock, count, duration, needs, one_line
 from podium.workflows.build import events
-from podium.workflows.build.fold import BuildState
+from podium.workflows.build.fold import BuildState, with_sub_steps
 from podium.workflows.build.state import PlanStep
 
 PHASES = {
@@ -25,15 +25,8 @@ GATES = {"plan": "plan", "code": "code", "test": "test review", "step": "step", 
 LOUD = frozenset({"planning", "completed", "failed", "aborted", "time_expired"})
 
 
-def line_of(event: Event, build: BuildState) -> Line | None:
-    """Return the line of a build event, or None. `build` must already include the event."""
-    teller = _LINES.get(type(event.data))
-    return None if teller is None else teller(event.data, build)
-
-
-def is_noise(event: Event) -> bool:
-    """True if other lines already show the event."""
-    data = event.data
+def is_noise(data: EventData) -> bool:
+    """True if other lines already show a build's own event."""
     if isinstance(data, events.Message):
         return True
     if isinstance(data, events.Phase):
@@ -44,7 +37,7 @@ def is_noise(event: Event) -> bool:
         return not data.approved
     if isinstance(data, events.TestsRun):
         return bool(data.result.summary)  # the reviewed copy of an earlier result
-    return event.type in ("step.completed", "step.failed", "artifact.created")
+    return False
 
 
 def _depth(build: BuildState, step_id: str) -> int:
@@ -129,6 +122,14 @@ def _tested(data: events.TestsRun, build: BuildState) -> Line:
     )
 
 
+def _baseline(data: events.Baseline, build: BuildState) -> Line:
+    result = data.result
+    weight: Weight = "routine" if result.ok else "warning"
+    took = (duration(result.seconds),) if result.seconds >= 0.05 else ()
+    text = f"tests before any change: {one_line(result.counted(), 200)}"
+    return Line(text, weight, took, "✓" if result.ok else "✗", 1)
+
+
 def _verified(data: events.Verified, build: BuildState) -> Line:
     gate, indent = GATES.get(data.gate, data.gate), _depth(build, data.step_id) + 1
     if data.by == "nobody":
@@ -136,10 +137,12 @@ def _verified(data: events.Verified, build: BuildState) -> Line:
             f"{gate}: unverified, {one_line(data.result.reason, 200)}", "warning", mark="!", indent=indent
         )
     why = "; ".join(data.problems or data.result.issues) or data.result.reason
-    score = (f"{data.result.score:g} of {data.threshold:g}",) if data.by == "supervisor" else ("by rule",)
+    asked = data.by == "supervisor"
+    score = (needs(f"{data.result.score:g}", f"{data.threshold:g}") if asked else "by rule",)
+    marked = "notes" if asked else ""
     if data.passed:
-        return Line(f"{gate} passed", "routine", score, "✓", indent)
-    return Line(f"{gate} rejected: {one_line(why, 300)}", "warning", score, "✗", indent)
+        return Line(f"{gate} passed", "routine", score, "✓", indent, marked)
+    return Line(f"{gate} rejected: {one_line(why, 300)}", "warning", score, "✗", indent, marked)
 
 
 def _escalated(data: events.Escalated, build: BuildState) -> Line:
@@ -171,7 +174,7 @@ def stat_words(stat: dict[str, Any]) -> str:
     return f"{files} changed, {stat.get('added', 0)} lines added, {stat.get('removed', 0)} removed"
 
 
-_LINES: dict[type[EventData], Callable[[Any, BuildState], Line | None]] = {
+LINES: dict[type[EventData], Callable[[Any, BuildState], Line | None]] = {
     events.Phase: _phase,
     events.Opened: _opened,
     events.Message: _message,
@@ -180,6 +183,7 @@ _LINES: dict[type[EventData], Callable[[Any, BuildState], Line | None]] = {
     events.Coded: _coded,
     events.LookedUp: _looked_up,
     events.TestsRun: _tested,
+    events.Baseline: _baseline,
     events.Verified: _verified,
     events.Escalated: _escalated,
     events.Committed: _committed,
@@ -237,15 +241,7 @@ def _loop(build: BuildState) -> str:
 def _current_steps(build: BuildState) -> list[PlanStep]:
     if not build.plans:
         return []
-    found: list[PlanStep] = []
-
-    def add(steps: list[PlanStep]) -> None:
-        for step in steps:
-            found.append(step)
-            add(step.sub_steps)
-
-    add(build.plans[-1].steps)
-    return found
+    return list(with_sub_steps(build.plans[-1].steps))
 
 
 def _row(step: PlanStep, alive: bool) -> Line:

@@ -16,9 +16,10 @@ from functools import lru_cache, partial
 
 import msgspec
 
+from podium.engine.codec import encode
+from podium.models.messages import ToolDefinition
 from podium.report.words import count
-from podium.workflows.council.discussion import Discussion, Idea, Spoken
-from podium.workflows.council.points import Point, points_of
+from podium.workflows.council.discussion import Details, Discussion, Idea, Point, Spoken, points_of
 from podium.workflows.council.policy import score_text
 
 _BREAK = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*#>|]|\d+[.)])\s)")
@@ -74,8 +75,8 @@ def _units(text: str) -> tuple[_Unit, ...]:
         if not part:
             continue
         flat = part if part.startswith("#") else " ".join(part.split())
-        sentences = [flat] if flat.startswith("#") else [one.strip() for one in _SENTENCE.findall(flat)]
-        for nth, sentence in enumerate(one for one in sentences if one):
+        sentences = [flat] if flat.startswith("#") else map(str.strip, _SENTENCE.findall(flat))
+        for nth, sentence in enumerate(filter(None, sentences)):
             if sentence not in seen:
                 seen.add(sentence)
                 units.append(
@@ -153,23 +154,29 @@ def room_for(window: int, max_tokens: int, around: int) -> int:
     return max(LEAST_ROOM, tokens * BYTES_PER_TOKEN - around - REPAIR_BYTES)
 
 
-def build_context(held: Discussion, room: int, about: str = "") -> Context:
+def room_for_tools(window: int, tools: Sequence[ToolDefinition]) -> int:
+    """Return the bytes that tools need: their definitions, and a quarter of the window for results."""
+    definitions = sum(len(encode(tool)) for tool in tools)
+    return definitions + window * BYTES_PER_TOKEN // 4
+
+
+def build_context(discussion: Discussion, room: int, about: str = "") -> Context:
     """Return the whole discussion if it fits into `room` bytes, otherwise a condensed one. `about` describes
     the members and the rules; it comes first."""
-    points = points_of(held.spoken)
-    parts = _Parts(about, held.topic, _ideas(held.ideas), _points(points), held)
-    whole = {one.message.id: entry(one) for one in held.spoken}
+    points = points_of(discussion.spoken)
+    parts = _Parts(about, discussion.topic, _ideas(discussion.ideas), _points(points), discussion)
+    whole = {contribution.message.id: entry(contribution) for contribution in discussion.spoken}
     if _size(text := parts.around(whole)) <= room:
         return Context(text)
     room_ideas, room_points = int(room * IDEAS_SHARE), int(room * POINTS_SHARE)
     parts = _Parts(
         about=about if len(about) < room // 4 else "",
-        topic=cut_bytes(held.topic, int(room * TOPIC_SHARE)),
-        ideas=_fitted(lambda most: _ideas(held.ideas, most), room_ideas),
+        topic=cut_bytes(discussion.topic, int(room * TOPIC_SHARE)),
+        ideas=_fitted(lambda most: _ideas(discussion.ideas, most), room_ideas),
         points=_fitted(lambda most: _points(points, min(most, LONGEST_POINT), settled=False), room_points),
-        held=held,
+        discussion=discussion,
     )
-    return _condensed(held, parts, whole, room)
+    return _condensed(discussion, parts, whole, room)
 
 
 class _Parts(msgspec.Struct, frozen=True):
@@ -179,25 +186,25 @@ class _Parts(msgspec.Struct, frozen=True):
     topic: str
     ideas: str
     points: str
-    held: Discussion
+    discussion: Discussion
 
     def around(self, entries: Mapping[str, str], note: str = "") -> str:
         """Return the whole text with these contributions, grouped under round headings."""
         lines, last = [note] if note else list[str](), -1
-        for one in self.held.spoken:
-            if one.message.id not in entries:
+        for contribution in self.discussion.spoken:
+            if contribution.message.id not in entries:
                 continue
-            if one.round != last:
-                lines.append(f"--- {stage(self.held, one.round)} ---")
-                last = one.round
-            lines.append(entries[one.message.id])
-        said = "\n".join(lines) or "(nobody has spoken yet)"
+            if contribution.round != last:
+                lines.append(f"--- {stage(self.discussion, contribution.round)} ---")
+                last = contribution.round
+            lines.append(entries[contribution.message.id])
+        spoken = "\n".join(lines) or "(no contributions yet)"
         origin = "the Ideation Specialist"
-        origin += " and one expert who answered alone" if self.held.draft_idea is not None else ""
+        origin += " and one expert who answered alone" if self.discussion.draft_idea is not None else ""
         blocks = [
             f"<council>\n{self.about}\n</council>" if self.about else "",
             f'<request from="the user">\nTopic: {_inert(self.topic)}\n</request>',
-            f'<discussion from="the members, oldest first">\nPrevious Discussion:\n{said}\n</discussion>',
+            f'<discussion from="the members, oldest first">\nPrevious Discussion:\n{spoken}\n</discussion>',
             f'<ideas from="{origin}, in their current versions">\nCurrent Ideas:\n'
             f"{self.ideas or '(none yet)'}\n</ideas>",
             f'<points from="the Critic">\n{self.points}\n</points>' if self.points else "",
@@ -205,25 +212,25 @@ class _Parts(msgspec.Struct, frozen=True):
         return "\n\n".join(block for block in blocks if block)
 
 
-def _condensed(held: Discussion, parts: _Parts, whole: dict[str, str], room: int) -> Context:
+def _condensed(discussion: Discussion, parts: _Parts, whole: dict[str, str], room: int) -> Context:
     """Shorten contributions, the oldest round first, only as far as necessary."""
     entries = dict(whole)
     for least in KEPT:
-        for number in sorted({one.round for one in held.spoken}):
-            spoken = [one for one in held.spoken if one.round == number]
+        for number in sorted({contribution.round for contribution in discussion.spoken}):
+            spoken = [contribution for contribution in discussion.spoken if contribution.round == number]
             shorter = {**entries, **_shortened(spoken, least)}
             if _size(parts.around(shorter)) <= room:
-                longest = max(len(one.message.content) for one in spoken)
+                longest = max(len(contribution.message.content) for contribution in spoken)
                 fits = partial(_fits, parts, entries, spoken, room)
                 entries = {**entries, **_shortened(spoken, _largest(fits, least, longest))}
                 changed = tuple(name for name, text in entries.items() if text != whole[name])
                 return Context(parts.around(entries), changed)
             entries = shorter
-    return Context(_without_oldest(held, parts, entries, room), tuple(entries))
+    return Context(_without_oldest(discussion, parts, entries, room), tuple(entries))
 
 
 def _shortened(spoken: Sequence[Spoken], most: int) -> dict[str, str]:
-    return {one.message.id: entry(one, most) for one in spoken}
+    return {contribution.message.id: entry(contribution, most) for contribution in spoken}
 
 
 def _fits(parts: _Parts, entries: Mapping[str, str], spoken: Sequence[Spoken], room: int, most: int) -> bool:
@@ -231,51 +238,56 @@ def _fits(parts: _Parts, entries: Mapping[str, str], spoken: Sequence[Spoken], r
     return _size(parts.around({**entries, **_shortened(spoken, most)})) <= room
 
 
-def _without_oldest(held: Discussion, parts: _Parts, entries: dict[str, str], room: int) -> str:
+def _without_oldest(discussion: Discussion, parts: _Parts, entries: dict[str, str], room: int) -> str:
     """Drop the oldest contributions, and only count them, when even the shortest versions do not fit."""
     names = list(entries)
     for gone in range(1, len(names) + 1):
-        kept = {name: entries[name] for name in names[gone:]}
-        text = parts.around(kept, f"[{gone} earlier contributions are left out]")
+        remaining = {name: entries[name] for name in names[gone:]}
+        text = parts.around(remaining, f"[{gone} earlier contributions are left out]")
         if _size(text) <= room:
             return text
     return cut_bytes(parts.around({}), room)
 
 
-def stage(held: Discussion, number: int) -> str:
+def stage(discussion: Discussion, number: int) -> str:
     """Return the title of a round: the kickoff, a numbered round, or the validation after the last one."""
     if number == 0:
         return "Kickoff"
-    return f"Round {number} of {held.rounds}" if number <= held.rounds else "Validation and selection"
+    return (
+        f"Round {number} of {discussion.rounds}"
+        if number <= discussion.rounds
+        else "Validation and selection"
+    )
 
 
 # ── contributions ──
 
 
-def entry(one: Spoken, most: int = 0) -> str:
+def entry(contribution: Spoken, most: int = 0) -> str:
     """Render a contribution: the speaker's own words, and the ids of the ideas and points that it added."""
-    said, details = one.message, one.details
-    own = said.content if details.own < 0 else said.content[: details.own]
-    names = _names(one)
+    message, details = contribution.message, contribution.details
+    own = message.content if details.own < 0 else message.content[: details.own]
+    names = _names(details)
     mark = ""
     if most and len(own) > most:
         mark, own = f" (condensed from {len(own):,} characters)", condense(own, most)
-    return f"[{said.sender} -> {said.to}]{mark}: {' '.join(part for part in (_inert(own), names) if part)}"
+    return (
+        f"[{message.sender} -> {message.to}]{mark}: {' '.join(part for part in (_inert(own), names) if part)}"
+    )
 
 
-def _names(one: Spoken) -> str:
+def _names(details: Details) -> str:
     """List the ids of the ideas and points that a contribution added, revised or settled."""
-    details = one.details
     if details.own < 0:
         return ""
-    told = [
+    notes = [
         f"new ideas: {', '.join(details.ideas)}" if details.ideas else "",
         f"revised: {', '.join(details.revised)}" if details.revised else "",
         f"risks: {', '.join(risk.id for risk in details.risks)}" if details.risks else "",
         count(len(details.open_questions), "open question") if details.open_questions else "",
         f"settled: {', '.join(note.point for note in details.settled)}" if details.settled else "",
     ]
-    listed = "; ".join(part for part in told if part)
+    listed = "; ".join(part for part in notes if part)
     return f"({listed})" if listed else ""
 
 
@@ -293,11 +305,11 @@ def _idea(nth: int, idea: Idea, most: int) -> str:
         f"version {idea.version}" if idea.version > 1 else "",
         f"refines {', '.join(idea.refines)}" if idea.refines else "",
     ]
-    told = "; ".join(note for note in notes if note)
+    remarks = "; ".join(note for note in notes if note)
     described = f" - {' '.join(_inert(text).split())}" if text else ""
     score = "not scored" if idea.score is None else f"{score_text(idea.score)}/10"
     title = _inert(idea.title)
-    return f"{nth}. [{idea.id}] {title}{f' ({told})' if told else ''}{described}\n   Score: {score}"
+    return f"{nth}. [{idea.id}] {title}{f' ({remarks})' if remarks else ''}{described}\n   Score: {score}"
 
 
 def _points(points: Sequence[Point], most: int = 0, *, settled: bool = True) -> str:

@@ -1,9 +1,8 @@
-"""What the roles have to answer, where their answer is data. Message texts and lists are told apart, so that
-risks, next steps and evidence can be shown where they belong.
+"""Structured replies of the roles.
 
-What a model plainly meant is understood: prose where only the lists are missing, a bare list, a text where
-a list of one was due, another name for a field. Ideas and scores are never guessed from prose: that is sent
-back.
+Text and lists are separate fields, so that reports can show risks, next steps and evidence by themselves.
+Validators accept common deviations: plain text without the lists, a bare list, a text instead of a list with
+one item, another field name. Ideas and scores are never guessed from prose: such a reply is sent back.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ _IDEA = ("idea", "idea_id", "ideaId", "id", "title")
 
 
 class StrictModel(BaseModel):
-    """Answers are read once and never changed."""
+    """Base of all replies; immutable."""
 
     model_config = ConfigDict(frozen=True, str_strip_whitespace=True)
 
 
-class Worded(StrictModel):
-    """An answer that is a text first of all."""
+class TextReply(StrictModel):
+    """A reply that is mainly text."""
 
     text: str = Field(description="Your contribution as the team reads it, in Markdown.")
 
@@ -49,7 +48,7 @@ class Worded(StrictModel):
 class Draft(StrictModel):
     """One idea."""
 
-    title: str = Field(min_length=1, description="A few words that tell it from every other idea.")
+    title: str = Field(min_length=1, description="A few words that distinguish it from every other idea.")
     description: str = Field(description="What it is, for whom, and why it would work.")
     category: str = Field(default="", description="One or two words; ideas of one kind share it.")
     refines: list[str] = Field(default=[], description="Ids of the ideas that this one improves or joins.")
@@ -71,8 +70,8 @@ class RevisionNote(StrictModel):
     idea: str = Field(min_length=1, description="The id of the idea that changes.")
     title: str = Field(default="", description="Its new title; empty: it keeps its title.")
     description: str = Field(description="The whole idea as it stands now; it replaces the old text.")
-    given_up: str = Field(default="", description="What the new version gives up or no longer claims.")
-    why: str = Field(default="", description="Which objection, fact or figure made the change necessary.")
+    given_up: str = Field(default="", description="Parts that the new version gives up or no longer claims.")
+    why: str = Field(default="", description="Objection, fact or figure that made the change necessary.")
 
     @model_validator(mode="before")
     @classmethod
@@ -85,7 +84,7 @@ class RevisionNote(StrictModel):
 
 
 class Ideas(StrictModel):
-    """What ideation brings."""
+    """New ideas."""
 
     ideas: list[Draft]
 
@@ -96,7 +95,7 @@ class Ideas(StrictModel):
 
 
 class MoreIdeas(Ideas):
-    """What ideation brings once there are ideas: new ones, and new versions of old ones."""
+    """New ideas, and new versions of existing ones."""
 
     revisions: list[RevisionNote] = []
 
@@ -108,8 +107,8 @@ class MoreIdeas(Ideas):
         return cast("Any", value)
 
 
-class Rebuttal(Worded):
-    """Ideation's answer to criticism."""
+class Rebuttal(TextReply):
+    """Ideation's reply to criticism."""
 
     revisions: list[RevisionNote] = []
 
@@ -121,7 +120,7 @@ class SettledNote(StrictModel):
     """An open point that is no longer open."""
 
     point: str = Field(min_length=1, description="The id of the open point, such as R2 or Q1.")
-    how: str = Field(default="", description="What settled it: a change, a fact, a figure.")
+    how: str = Field(default="", description="Change, fact or figure that settled it.")
 
     @model_validator(mode="before")
     @classmethod
@@ -133,22 +132,15 @@ class SettledNote(StrictModel):
 
 class EvidenceCard(StrictModel):
     claim: str = Name
-    source: str = Field(default="", description="Who says so: a title, an author, a file.")
+    source: str = Field(default="", description="Source of the claim: a title, an author, a file.")
     link: str = Field(default="", description="Its address, copied from a tool's answer; else empty.")
 
 
-class ToolCall(StrictModel):
-    tool: str = Name
-    args: dict[str, Any] = {}
-    why: str = ""
-
-
-class Research(Worded):
-    """What the researcher found; with `tool_calls` it wants to know more first."""
+class Research(TextReply):
+    """The researcher's findings."""
 
     evidence: list[EvidenceCard] = []
     settled: list[SettledNote] = []
-    tool_calls: list[ToolCall] = []
 
 
 # ── critic and implementer ───────────────────────────────────────────────────────────────────────
@@ -171,7 +163,7 @@ class RiskNote(StrictModel):
         return {**fields, "severity": _SEVERITIES.get(severity, "medium")}
 
 
-class Critique(Worded):
+class Critique(TextReply):
     risks: list[RiskNote] = []
     open_questions: list[str] = []
     settled: list[SettledNote] = []
@@ -188,7 +180,7 @@ class StepNote(StrictModel):
         return {"step": value} if isinstance(value, str) else value
 
 
-class Implementation(Worded):
+class Implementation(TextReply):
     next_steps: list[StepNote] = []
 
 
@@ -196,7 +188,7 @@ class Implementation(Worded):
 
 
 class Evaluation(StrictModel):
-    """One idea's scores."""
+    """The scores of one idea."""
 
     idea: str = Field(min_length=1, description="The idea's id.")
     feasibility: float = Score
@@ -215,7 +207,7 @@ class Evaluation(StrictModel):
 
 
 class Evaluations(StrictModel):
-    """All ideas' scores."""
+    """The scores of all ideas."""
 
     evaluations: list[Evaluation] = Field(min_length=1)
 
@@ -226,22 +218,22 @@ class Evaluations(StrictModel):
 
 
 class LooseEvaluations(StrictModel):
-    """The same without rules about scores: what can be saved of an answer that never became valid."""
+    """Evaluations without validation of scores, to salvage an invalid reply."""
 
     evaluations: list[dict[str, Any]]
 
     @model_validator(mode="before")
     @classmethod
     def _list(cls, value: Any) -> Any:
-        found = cast("dict[str, Any]", value).get("evaluations") if isinstance(value, dict) else value
-        if not isinstance(found, list):
-            return {"evaluations": found}
-        entries = [flat_evaluation(entry) for entry in cast("list[Any]", found)]
+        evaluations = cast("dict[str, Any]", value).get("evaluations") if isinstance(value, dict) else value
+        if not isinstance(evaluations, list):
+            return {"evaluations": evaluations}
+        entries = [flat_evaluation(entry) for entry in cast("list[Any]", evaluations)]
         return {"evaluations": [cast("Any", entry) for entry in entries if isinstance(entry, dict)]}
 
 
 class RecommendationNote(StrictModel):
-    """The winning idea, as the user reads it."""
+    """The winning idea, written for the user."""
 
     idea: str = Field(min_length=1, description="The id of the idea that wins by the rules above.")
     document: str = Field(description="The complete answer to the request, in Markdown, without ids.")
@@ -261,9 +253,9 @@ class Selection(StrictModel):
 
     choice: str = Field(min_length=1, description="The id of the idea that you would choose.")
     reasoning: str = Field(description="Why you would choose it, as the team reads it.")
-    """Empty where a model gave nothing but its choice."""
+    """Empty if the model gave only its choice."""
     recommendation: RecommendationNote | None = Field(description="The winner, written for the user.")
-    """None where a model gave nothing but its choice."""
+    """None if the model gave only its choice."""
 
     @model_validator(mode="before")
     @classmethod
@@ -277,7 +269,7 @@ class Selection(StrictModel):
 
 
 def flat_evaluation(value: Any) -> Any:
-    """Scores that stand one level deeper, and other names for the idea, brought to their place."""
+    """Flatten nested scores and normalize the names of fields."""
     if not isinstance(value, dict):
         return value
     fields = dict(cast("dict[str, Any]", value))
@@ -285,23 +277,23 @@ def flat_evaluation(value: Any) -> Any:
         inner = fields.get(nest)
         if isinstance(inner, dict):
             fields = {**cast("dict[str, Any]", inner), **fields}
-    fields = {(low if (low := key.lower()) in CRITERIA else key): one for key, one in fields.items()}
+    fields = {(low if (low := key.lower()) in CRITERIA else key): score for key, score in fields.items()}
     return _with_lists(_renamed(fields, "idea", _IDEA), "pros", "cons")
 
 
 def _under(name: str, value: Any) -> Any:
-    """A list under the name that it should have had: a bare one, or the only one under another name."""
+    """Put a bare list, or the only list under another name, under `name`."""
     if isinstance(value, list):
         return {name: cast("Any", value)}
     if not isinstance(value, dict) or name in value:
         return cast("Any", value)
     fields = cast("dict[str, Any]", value)
-    lists = [key for key, one in fields.items() if isinstance(one, list)]
+    lists = [key for key, item in fields.items() if isinstance(item, list)]
     return {**fields, name: fields[lists[0]]} if len(lists) == 1 else fields
 
 
 def _with_lists(value: Any, *names: str) -> Any:
-    """A text where a list was due is a list of one."""
+    """Convert texts in these fields to lists with one item."""
     if not isinstance(value, dict):
         return value
     fields = cast("dict[str, Any]", value)
@@ -312,16 +304,16 @@ def _with_lists(value: Any, *names: str) -> Any:
 
 
 def _one_text(value: Any) -> Any:
-    """A list of texts as one text; nothing as an empty one."""
+    """Join a list of texts; None becomes an empty text."""
     if isinstance(value, list):
-        return "; ".join(str(one) for one in cast("list[Any]", value))
+        return "; ".join(str(text) for text in cast("list[Any]", value))
     return "" if value is None else value
 
 
 def _renamed(value: Any, wanted: str, names: tuple[str, ...]) -> Any:
-    """A dictionary in which the first of these names that is there has the wanted one."""
+    """Rename the first present field of `names` to `wanted`."""
     if not isinstance(value, dict):
         return value
     fields = cast("dict[str, Any]", value)
-    found = next((name for name in names if fields.get(name) is not None), None)
-    return fields if found is None or wanted in fields else {**fields, wanted: fields[found]}
+    present = next((name for name in names if fields.get(name) is not None), None)
+    return fields if present is None or wanted in fields else {**fields, wanted: fields[present]}

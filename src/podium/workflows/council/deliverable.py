@@ -6,8 +6,7 @@ import re
 
 from podium.report.markdown import cell
 from podium.workflows.council.context import sentence
-from podium.workflows.council.discussion import Discussion, Idea, NextStep
-from podium.workflows.council.points import Point, open_points, points_of
+from podium.workflows.council.discussion import Discussion, Idea, NextStep, Point, open_points, points_of
 
 LONGEST = 20_000
 """Maximum characters of one text in a page, so that the page stays usable."""
@@ -15,59 +14,61 @@ RISKS, STEPS = 8, 12
 """Maximum risks and next steps in a recommendation that is assembled from the discussion."""
 
 
-def answer_of(held: Discussion) -> str | None:
+def answer_of(discussion: Discussion) -> str | None:
     """Return the recommendation as Markdown, or None if there is no winner. Prefer the text after the editor
     and the judges; otherwise use the council's own document."""
-    delivered = held.delivered
-    document = document_of(held) if delivered is None else delivered.document.strip()
+    delivered = discussion.delivered
+    document = document_of(discussion) if delivered is None else delivered.document.strip()
     if not document:
         return None
-    caveat = "" if delivered is not None and delivered.replaced else _caveat(held)
+    caveat = "" if delivered is not None and delivered.replaced else _caveat(discussion)
     return "\n\n".join(part for part in (contained(document), caveat) if part)
 
 
-def document_of(held: Discussion) -> str | None:
+def document_of(discussion: Discussion) -> str | None:
     """Return the council's own document, or None if there is no winner. Prefer the leader's; otherwise
     assemble one from the idea, the moderator's pros, the steps and the open points."""
-    final, verdict = held.final_idea, held.verdict
+    final, verdict = discussion.final_idea, discussion.verdict
     if final is None or verdict is None:
         return None
     note = verdict.recommendation
-    written = without_ids(note.document, held).strip() if note is not None else ""
+    written = without_ids(note.document, discussion).strip() if note is not None else ""
     if written:
         title = [] if written.startswith("#") else [f"## {cell(final.title, 200)}"]
         parts = [*title, contained(written[:LONGEST])]
     else:
-        parts = _put_together(held, final)
+        parts = _assembled(discussion, final)
     return "\n\n".join(part for part in parts if part)
 
 
-def _put_together(held: Discussion, final: Idea) -> list[str]:
-    steps = own_steps(held)[:STEPS]
-    points = own_points(held)[:RISKS]
+def _assembled(discussion: Discussion, final: Idea) -> list[str]:
+    steps = own_steps(discussion)[:STEPS]
+    points = own_points(discussion)[:RISKS]
     return [
         f"## {cell(final.title, 200)}",
-        contained(without_ids(final.description[:LONGEST], held)),
-        _part("Why", _why(held, final)),
-        _part("Next steps", "\n".join(f"{nth}. {_step(held, one)}" for nth, one in enumerate(steps, 1))),
-        _part("Still open", "\n".join(_open(held, point) for point in points)),
+        contained(without_ids(final.description[:LONGEST], discussion)),
+        _part("Why", _why(discussion, final)),
+        _part(
+            "Next steps", "\n".join(f"{nth}. {_step(discussion, step)}" for nth, step in enumerate(steps, 1))
+        ),
+        _part("Still open", "\n".join(_open(discussion, point) for point in points)),
     ]
 
 
-def _why(held: Discussion, final: Idea) -> str:
-    if held.reason:
-        return contained(without_ids(held.reason[:LONGEST], held))
-    return "\n".join(f"- {cell(without_ids(one, held), 400)}" for one in final.pros)
+def _why(discussion: Discussion, final: Idea) -> str:
+    if discussion.reason:
+        return contained(without_ids(discussion.reason[:LONGEST], discussion))
+    return "\n".join(f"- {cell(without_ids(pro, discussion), 400)}" for pro in final.pros)
 
 
-def _step(held: Discussion, step: NextStep) -> str:
+def _step(discussion: Discussion, step: NextStep) -> str:
     effort = f" ({cell(step.effort, 100)})" if step.effort else ""
-    return f"{cell(without_ids(step.step, held), 400)}{effort}"
+    return f"{cell(without_ids(step.step, discussion), 400)}{effort}"
 
 
-def _open(held: Discussion, point: Point) -> str:
-    helps = sentence(cell(without_ids(point.mitigation, held), 300)) if point.mitigation else ""
-    text = sentence(cell(without_ids(point.text, held), 400))
+def _open(discussion: Discussion, point: Point) -> str:
+    helps = sentence(cell(without_ids(point.mitigation, discussion), 300)) if point.mitigation else ""
+    text = sentence(cell(without_ids(point.text, discussion), 400))
     return f"- {text} What helps: {helps}" if helps else f"- {text}"
 
 
@@ -75,14 +76,14 @@ def _part(title: str, text: str) -> str:
     return f"### {title}\n\n{text}" if text else ""
 
 
-def _caveat(held: Discussion) -> str:
+def _caveat(discussion: Discussion) -> str:
     """Return a warning for the reader if the winner was not chosen or scored below the threshold, else an
     empty string."""
-    verdict = held.verdict
+    verdict = discussion.verdict
     if verdict is None:
         return ""
     if not verdict.chosen:
-        return "> Nobody chose this idea: it is the first one that came up, neither scored nor selected."
+        return "> This idea was neither scored nor selected: it is the first one of the discussion."
     if verdict.below_threshold:
         return (
             "> This is the best idea of the discussion, but it stayed below the quality that was asked for."
@@ -93,61 +94,61 @@ def _caveat(held: Discussion) -> str:
 # ── points and steps of the winner ──
 
 
-def lineage(held: Discussion, name: str | None) -> list[str]:
+def lineage(discussion: Discussion, name: str | None) -> list[str]:
     """Return the ids of an idea and of all ideas that it refines, the newest first."""
-    found: list[str] = []
+    ids: list[str] = []
     todo = [name]
     while todo:
-        idea = held.idea(todo.pop(0))
-        if idea is not None and idea.id not in found:
-            found.append(idea.id)
+        idea = discussion.idea(todo.pop(0))
+        if idea is not None and idea.id not in ids:
+            ids.append(idea.id)
             todo += idea.refines
-    return found
+    return ids
 
 
-def concerned(held: Discussion) -> set[str | None]:
+def concerned(discussion: Discussion) -> set[str | None]:
     """Return the ids of the winner and the ideas that it refines, and None for points that concern all
     ideas."""
-    return {None, *lineage(held, held.verdict.idea if held.verdict is not None else None)}
+    return {None, *lineage(discussion, discussion.verdict.idea if discussion.verdict is not None else None)}
 
 
-def own_points(held: Discussion) -> list[Point]:
+def own_points(discussion: Discussion) -> list[Point]:
     """Return the winner's open points: risks by severity, then questions."""
-    meant = concerned(held)
-    return [point for point in open_points(held.spoken) if point.idea in meant]
+    meant = concerned(discussion)
+    return [point for point in open_points(discussion.spoken) if point.idea in meant]
 
 
-def all_steps(held: Discussion) -> list[NextStep]:
+def all_steps(discussion: Discussion) -> list[NextStep]:
     """Return the leader's steps for the winner, if there are any, and the implementer's steps for the other
     ideas; otherwise all of the implementer's steps."""
-    verdict = held.verdict
+    verdict = discussion.verdict
     note = verdict.recommendation if verdict is not None else None
-    given = [step for one in held.spoken for step in one.details.next_steps]
+    steps = [step for contribution in discussion.spoken for step in contribution.details.next_steps]
     if note is not None and note.next_steps:
-        given = [*note.next_steps, *(step for step in given if step.idea not in concerned(held))]
-    return list({(step.idea, step.step): step for step in given}.values())
+        steps = [*note.next_steps, *(step for step in steps if step.idea not in concerned(discussion))]
+    return list({(step.idea, step.step): step for step in steps}.values())
 
 
-def own_steps(held: Discussion) -> list[NextStep]:
+def own_steps(discussion: Discussion) -> list[NextStep]:
     """Return the winner's steps."""
-    return [step for step in all_steps(held) if step.idea in concerned(held)]
+    return [step for step in all_steps(discussion) if step.idea in concerned(discussion)]
 
 
 # ── texts ──
 
 
-def without_ids(text: str, held: Discussion) -> str:
+def without_ids(text: str, discussion: Discussion) -> str:
     """Replace ids for readers who do not know them: `(I3)` is removed, `I3` becomes the idea's title, and
     `R2` the text of the risk. Other words that look like ids stay."""
-    names: dict[str, str] = {idea.id: f"“{idea.title}”" for idea in held.ideas}
-    names |= {point.id: f"“{point.text}”" for point in points_of(held.spoken)}
+    names: dict[str, str] = {idea.id: f"“{idea.title}”" for idea in discussion.ideas}
+    names |= {point.id: f"“{point.text}”" for point in points_of(discussion.spoken)}
     if not names:
         return text
-    for idea in held.ideas:  # “I3 Wider lanes” already contains the title
+    for idea in discussion.ideas:  # “I3 Wider lanes” already contains the title
         text = re.sub(rf"\b{idea.id}[.:,]?\s+(?={re.escape(idea.title)})", "", text)
     known = "|".join(sorted(map(re.escape, names), key=len, reverse=True))
     text = re.sub(rf"\s*[(\[](?:{known})(?:\s*[,;/&]\s*(?:{known}))*[)\]]", "", text)
-    return re.sub(rf"\b(?:{known})\b(?![\w-])", lambda found: names[found[0]], text)
+    return re.sub(rf"\b(?:{known})\b(?![\w-])", lambda match: names[match[0]], text)
 
 
 def contained(text: str) -> str:

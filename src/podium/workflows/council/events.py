@@ -30,7 +30,7 @@ class Phase(CouncilEvent, frozen=True, kw_only=True):
 
 
 class Said(CouncilEvent, frozen=True, kw_only=True, rename={"sender": "from", "kind": "type"}):
-    """Somebody contributed. The fields of a message, and what the text holds as data."""
+    """A member contributed: the fields of a message, and its details as data."""
 
     type: ClassVar[str] = "council.message"
     id: str
@@ -93,7 +93,7 @@ class Selected(CouncilEvent, frozen=True, kw_only=True):
 
 
 class Delivered(CouncilEvent, frozen=True, kw_only=True):
-    """The text that is handed over is there: the editor and the judges have seen it."""
+    """The text to deliver is final, after the editor and the judges."""
 
     type: ClassVar[str] = "council.delivered"
     result: Delivery
@@ -110,7 +110,7 @@ class ReportReady(CouncilEvent, frozen=True, kw_only=True):
 
 
 class Warned(CouncilEvent, frozen=True, kw_only=True):
-    """Something did not go as it should; the discussion went on."""
+    """A problem that did not stop the discussion."""
 
     type: ClassVar[str] = "council.warning"
     message: str

@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from podium.agents.ask import Run
 from podium.engine.workflow import Outcome, Partial, Workflow
-from podium.errors import BudgetExhaustedError, PodiumError, UsageError
+from podium.errors import PodiumError, UsageError
 from podium.models.registry import context_window as window_of
 from podium.report.words import count
 from podium.tools.files import readable_folder
@@ -66,22 +66,22 @@ async def council(
     request: str,
     *,
     preset: Annotated[
-        Preset, Meta(description="Team, rounds and thresholds; the flags below change parts.")
+        Preset, Meta(description="Team, rounds and thresholds; the flags below override parts.")
     ] = "standard",
-    roles: Annotated[Any, Meta(description="A team of your own, such as leader,ideation,critic.")] = "",
+    roles: Annotated[Any, Meta(description="Your own team, e.g. leader,ideation,critic.")] = "",
     rounds: Annotated[Rounds | None, Meta(description="Rounds of exploration, 1 to 5.")] = None,
-    passes: Annotated[
-        int, Meta(ge=1, le=MAX_PASSES, description="Times that ideas are asked for per round.")
-    ] = 1,
+    passes: Annotated[int, Meta(ge=1, le=MAX_PASSES, description="Requests for ideas per round.")] = 1,
     min_ideas: Annotated[
-        Count | None, Meta(description="With fewer ideas than this, more are asked for.")
+        Count | None, Meta(description="Minimum number of ideas; missing ones are requested again.")
     ] = None,
-    min_score: Annotated[Score | None, Meta(description="A winner below this score is marked.")] = None,
+    min_score: Annotated[
+        Score | None, Meta(description="Minimum score; a winner below it is marked.")
+    ] = None,
     deep_dive: Annotated[bool | None, Meta(description="Ideas are defended, and the critic replies.")] = None,
     context_window: Annotated[
-        Window | None, Meta(description="Tokens that a prompt and its reply may have.")
+        Window | None, Meta(description="Maximum tokens of a prompt and its reply.")
     ] = None,
-    files: Annotated[str, Meta(description="A folder that the researcher may read.")] = "",
+    files: Annotated[str, Meta(description="Folder that the researcher may read.")] = "",
     web: Annotated[bool, Meta(description="The researcher may search and read the web.")] = False,
     floor: UseFloor = True,
     editor: UseEditor = True,
@@ -89,13 +89,18 @@ async def council(
 ) -> Outcome | Partial:
     """Let a team discuss a topic, score its ideas, and recommend the best one in a report.
 
-    A leader opens; researcher, ideation, critic and implementer speak in rounds, each reading all that was
-    said; a moderator scores every idea; the highest score wins. `podium report` shows how it came about.
+    A leader opens. Researcher, ideation, critic and implementer speak in rounds and read the whole
+    discussion. A moderator scores every idea; the highest score wins. `podium report` shows the discussion.
     """
     terms = terms_of(
-        preset, roles=roles, rounds=rounds, passes=passes, min_ideas=min_ideas, min_score=min_score,
+        preset,
+        roles=roles,
+        rounds=rounds,
+        passes=passes,
+        min_ideas=min_ideas,
+        min_score=min_score,
         deep_dive=deep_dive,
-    )  # fmt: skip
+    )
     folder = Path(files) if files else None
     async with Toolbox(mcp=run.settings.mcp, folder=folder, web=web, settings=run.settings) as toolbox:
         table = Table(run, request, terms, toolbox)
@@ -103,14 +108,15 @@ async def council(
         if RESEARCHER in terms:
             await _equip(table, wanted=web or folder is not None)
         if terms.deep_dive and not may_rebut(terms, terms.team):
-            table.warn("The deep dive is left out: no critic and no implementer is there to be answered.")
+            table.warn("The deep dive is skipped: the team has neither a critic nor an implementer.")
         return await _hold(table, desk_of(table, floor=floor, editor=editor), with_baseline=baseline)
 
 
 async def _hold(table: Table, desk: Desk, *, with_baseline: bool) -> Outcome | Partial:
     """Run the direct draft, the four phases and the editor. Out of budget, score and deliver what exists from
     the closing reserve."""
-    try:
+    accepted = False
+    async with table.run.until_exhausted() as part:
         await draft_first(table, desk)
         await kickoff(table)
         for number in range(1, table.terms.rounds + 1):
@@ -121,7 +127,7 @@ async def _hold(table: Table, desk: Desk, *, with_baseline: bool) -> Outcome | P
             accepted = await _accepted(table)
             if accepted:
                 await visualize(table)
-    except BudgetExhaustedError:
+    if part.exhausted is not None:
         return await _close(table, desk)
     if with_baseline:
         await compare_baseline(table, desk)
@@ -130,10 +136,14 @@ async def _hold(table: Table, desk: Desk, *, with_baseline: bool) -> Outcome | P
 
 async def _ended(table: Table, *, accepted: bool) -> Outcome | Partial:
     """Publish the result. It is `partial` if it was rejected or is incomplete."""
-    held = table.discussion
-    undecided = [] if held.verdict is not None and held.verdict.chosen else [UNDECIDED]
-    alone = [NO_IDEAS] if not held.own_ideas else []
-    missing = [*undecided, *alone, *(held.delivered.missing if held.delivered is not None else [])]
+    discussion = table.discussion
+    undecided = [] if discussion.verdict is not None and discussion.verdict.chosen else [UNDECIDED]
+    alone = [NO_IDEAS] if not discussion.own_ideas else []
+    missing = [
+        *undecided,
+        *alone,
+        *(discussion.delivered.missing if discussion.delivered is not None else []),
+    ]
     await publish(table, missing, accepted=accepted)
     if not accepted:
         return Partial(output=table.output("rejected"), reason="result rejected", missing=missing)
@@ -152,7 +162,7 @@ async def kickoff(table: Table) -> None:
     if text.strip():
         await table.say(LEADER, "kickoff", table.run.marked(text))
     else:
-        table.warn(f"The {NAMES[LEADER]} opened without a word.", LEADER)
+        table.warn(f"The {NAMES[LEADER]} opened with an empty message.", LEADER)
 
 
 async def explore(table: Table, number: int) -> None:
@@ -237,23 +247,21 @@ async def _close(table: Table, desk: Desk) -> Partial:
 
 
 async def _last_scores(table: Table) -> list[str]:
-    try:
-        async with table.run.closing():
-            await validate(table)
-    except BudgetExhaustedError:
-        return ["the moderator's scores"]
-    return []
+    async with table.run.until_exhausted(), table.run.closing():
+        await validate(table)
+        return []
+    return ["the moderator's scores"]
 
 
 # ── preparation ────────────
 
 
-async def _prepare_models(table: Table, given: int | None) -> None:
+async def _prepare_models(table: Table, context_window: int | None) -> None:
     """Look up the context window of each role's model. Recorded in its own branch, so that a run that
     continues with another model repeats only this lookup."""
     run, team = table.run, table.terms.team
-    if given is not None:
-        table.windows = dict.fromkeys(team, given)
+    if context_window is not None:
+        table.windows = dict.fromkeys(team, context_window)
         return
     names = {role: run.models.names_for(AGENTS[role], run.config) for role in team}
 
@@ -263,17 +271,17 @@ async def _prepare_models(table: Table, given: int | None) -> None:
         }
 
     async with run.branch("models"):
-        found = await run.step("windows", look, names, returns=dict[str, int])
-    table.windows = {role: max(window, SMALLEST_WINDOW) for role, window in found.items()}
+        windows = await run.step("windows", look, names, returns=dict[str, int])
+    table.windows = {role: max(window, SMALLEST_WINDOW) for role, window in windows.items()}
 
 
 async def _equip(table: Table, *, wanted: bool) -> None:
     """Determine once which tools are available."""
-    found = await table.run.step("tools", table.toolbox.equipment)
-    table.tools = found.tools
-    for trouble in found.troubles:
+    equipment = await table.run.step("tools", table.toolbox.equipment)
+    table.tools = {tool.name: tool for tool in table.toolbox.native(equipment.tools)}
+    for trouble in equipment.troubles:
         table.warn(trouble, RESEARCHER)
-    if wanted and not found.tools:
+    if wanted and not equipment.tools:
         table.warn(
             "No search or document is available: the Researcher works from its model alone.", RESEARCHER
         )
@@ -295,13 +303,13 @@ def prepare(request: Any, options: dict[str, Any]) -> dict[str, Any]:
     return prepared
 
 
-def _roles(given: Any) -> str:
+def _roles(value: Any) -> str:
     """Return the role names as comma-separated text. They come as text from the command line, or as a list
     from Python."""
-    names = list(cast("Sequence[Any]", given)) if isinstance(given, (list, tuple)) else [given or ""]
+    names = list(cast("Sequence[Any]", value)) if isinstance(value, (list, tuple)) else [value or ""]
     if not all(isinstance(name, str) for name in names):
         raise UsageError(
-            f"The roles of a council are names, not {given!r}.", hint=f"Roles: {', '.join(ROLES)}."
+            f"The roles of a council are names, not {value!r}.", hint=f"Roles: {', '.join(ROLES)}."
         )
     return ",".join(names)
 

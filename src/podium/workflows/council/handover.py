@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 
-from podium.errors import BudgetExhaustedError
 from podium.workflows.council.context import BYTES_PER_TOKEN, sentence
 from podium.workflows.council.deliverable import document_of, own_points, own_steps, without_ids
 from podium.workflows.council.discussion import DRAFT, Delivery, Discussion, Idea
 from podium.workflows.council.policy import LONGEST_TITLE, ranked
 from podium.workflows.council.table import Table
 from podium.workflows.delivery.baseline import baseline
-from podium.workflows.delivery.contracts import Draft
+from podium.workflows.delivery.contracts import Delivered, Draft
 from podium.workflows.delivery.flow import Desk, deliver, direct_draft
 from podium.workflows.delivery.policy import within
 
@@ -19,7 +18,7 @@ FORM = (
     "A recommendation that the reader can act on. Its first heading names what is recommended, in a few "
     "words; the first paragraph below it says in full what to do, for whom, with which means, what it costs "
     "and what it brings. Then: why this and not the likely alternatives; the steps in order, with who and "
-    "when; costs and effects with the reckoning behind each figure; what may go wrong or is still open, and "
+    "when; costs and effects with the calculation behind each figure; what may go wrong or is open, and "
     "what to do then. Where the request asks for several things, such as a list of names, all of them."
 )
 JUDGED_BY = (
@@ -29,6 +28,8 @@ JUDGED_BY = (
 DESCRIPTION = 12_000
 """Maximum characters of the draft that describe its idea. Nearly always this is all of it."""
 LEAST_DESCRIPTION = 200
+LONG_HEADING = 60
+"""Characters above which a heading that begins like the request says nothing else."""
 DRAFT_SHARE = 0.3
 """Share of the leader's context window that the draft may use."""
 _ITEM = re.compile(r"^(?:[-*+]|\d+[.)])\s+")
@@ -55,13 +56,17 @@ async def draft_first(table: Table, desk: Desk) -> None:
 def draft_idea(draft: Draft, topic: str) -> Idea:
     """Convert the draft to an idea: its first heading is the title, its text the description."""
     title, body = _split(draft.document)
-    if not title or _bare(title) == _bare(topic):
+    if not title or _restates(title, topic):
         title = "Direct draft"
     description = _flattened(body) or sentence("; ".join(draft.points))
     return Idea(
-        id="I1", title=title[:LONGEST_TITLE], description=description, category="direct draft", round=0,
+        id="I1",
+        title=title[:LONGEST_TITLE],
+        description=description,
+        category="direct draft",
+        round=0,
         origin=DRAFT,
-    )  # fmt: skip
+    )
 
 
 def _split(document: str) -> tuple[str, str]:
@@ -99,6 +104,12 @@ def _cut(text: str) -> str:
     return shown[: end + 1] if end >= LEAST_DESCRIPTION else f"{shown.rstrip()} …"
 
 
+def _restates(title: str, topic: str) -> bool:
+    """True if a title is only the request again, or the beginning of a long one."""
+    bare = _bare(title)
+    return bare == _bare(topic) or (len(bare) > LONG_HEADING and _bare(topic).startswith(bare))
+
+
 def _bare(text: str) -> str:
     return re.sub(r"\W+", " ", text).strip().casefold()
 
@@ -121,68 +132,64 @@ async def hand_over(table: Table, desk: Desk) -> None:
     document = _own_document(held, draft)
     if not document or (draft is None and not desk.editor):
         return
-    try:
+    result = Delivered(document)
+    async with table.run.until_exhausted("The result was neither edited nor compared", warn=table.warn):
         result = await deliver(desk, document, draft, material=material_of(held))
-    except BudgetExhaustedError as error:
-        table.warn(f"The result was neither edited nor compared: {error}")
-        await table.deliver(Delivery(document=document))
-        return
     comparison = result.comparison
     await table.deliver(
         Delivery(
-            document=result.document, checked=result.checked, missing=list(result.missing),
+            document=result.document,
+            checked=result.checked,
+            missing=list(result.missing),
             preferred="" if comparison is None else comparison.preferred,
             why=[] if comparison is None else comparison.why,
         )
-    )  # fmt: skip
+    )
 
 
 async def compare_baseline(table: Table, desk: Desk) -> None:
     """Compare the result with the best of several direct drafts."""
     held = table.discussion
     document = document_of(held) if held.delivered is None else held.delivered.document
-    try:
+    async with table.run.until_exhausted("No baseline was made", warn=table.warn):
         outcome = await baseline(desk, document or "")
-    except BudgetExhaustedError as error:
-        table.warn(f"No baseline was made: {error}")
-        return
-    held.baseline = None if outcome is None else outcome.shown()
+        held.baseline = None if outcome is None else outcome.shown()
 
 
-def _own_document(held: Discussion, draft: Draft | None) -> str:
+def _own_document(discussion: Discussion, draft: Draft | None) -> str:
     """Return the council's document. If the draft's unrevised idea wins and the leader wrote no document,
     return the draft itself, which says more than its idea."""
-    final, verdict = held.final_idea, held.verdict
+    final, verdict = discussion.final_idea, discussion.verdict
     if final is None or verdict is None:
         return ""
     unwritten = verdict.recommendation is None or not verdict.recommendation.document.strip()
     if draft is not None and unwritten and final.origin == DRAFT and final.version == 1:
         return draft.document.strip() + "\n"
-    return (document_of(held) or "").strip() + "\n"
+    return (document_of(discussion) or "").strip() + "\n"
 
 
 # ── material for the editor ──
 
 
-def material_of(held: Discussion) -> list[tuple[str, str]]:
+def material_of(discussion: Discussion) -> list[tuple[str, str]]:
     """Return the findings of the discussion without ids and scores: winner, steps, open points, evidence, the
     last summary, alternatives."""
-    final = held.final_idea
+    final = discussion.final_idea
     if final is None:
         return []
     parts = [
         ("The recommended idea, in its current version", _described(final)),
-        ("Next steps that were worked out for it", "\n".join(_steps(held))),
-        ("Risks and questions that are still open", "\n".join(_points(held))),
-        ("Evidence", "\n".join(_evidence(held))),
-        ("What the discussion has established", _summary(held)),
-        ("The alternatives", "\n\n".join(_alternatives(held, final))),
+        ("Next steps that were worked out for it", "\n".join(_steps(discussion))),
+        ("Risks and questions that are still open", "\n".join(_points(discussion))),
+        ("Evidence", "\n".join(_evidence(discussion))),
+        ("What the discussion has established", _summary(discussion)),
+        ("The alternatives", "\n\n".join(_alternatives(discussion, final))),
     ]
-    return [(title, without_ids(text, held)) for title, text in parts if text.strip()]
+    return [(title, without_ids(text, discussion)) for title, text in parts if text.strip()]
 
 
 def _described(idea: Idea) -> str:
-    given_up = [one.given_up for one in idea.history if one.given_up]
+    given_up = [version.given_up for version in idea.history if version.given_up]
     lines = [f"{idea.title}: {idea.description}"]
     lines += [f"For it: {'; '.join(idea.pros)}"] if idea.pros else []
     lines += [f"Against it: {'; '.join(idea.cons)}"] if idea.cons else []
@@ -191,19 +198,21 @@ def _described(idea: Idea) -> str:
     return "\n\n".join(lines)
 
 
-def _steps(held: Discussion) -> list[str]:
-    return [f"- {one.step}{f' ({one.effort})' if one.effort else ''}" for one in own_steps(held)]
+def _steps(discussion: Discussion) -> list[str]:
+    return [f"- {step.step}{f' ({step.effort})' if step.effort else ''}" for step in own_steps(discussion)]
 
 
-def _points(held: Discussion) -> list[str]:
+def _points(discussion: Discussion) -> list[str]:
     return [
-        f"- {sentence(one.text)}{f' What helps: {sentence(one.mitigation)}' if one.mitigation else ''}"
-        for one in own_points(held)
+        f"- {sentence(point.text)}{f' What helps: {sentence(point.mitigation)}' if point.mitigation else ''}"
+        for point in own_points(discussion)
     ]
 
 
-def _evidence(held: Discussion) -> list[str]:
-    cards = dict.fromkeys(card for one in held.spoken for card in one.details.evidence)
+def _evidence(discussion: Discussion) -> list[str]:
+    cards = dict.fromkeys(
+        card for contribution in discussion.spoken for card in contribution.details.evidence
+    )
     return [
         f"- {card.claim} ({' '.join(filter(None, (card.source, card.link))) or 'no source'}"
         f"{'' if card.checked else '; not checked'})"
@@ -211,13 +220,17 @@ def _evidence(held: Discussion) -> list[str]:
     ]
 
 
-def _summary(held: Discussion) -> str:
-    summaries = [one.message.content for one in held.spoken if one.message.kind == "synthesis"]
+def _summary(discussion: Discussion) -> str:
+    summaries = [
+        contribution.message.content
+        for contribution in discussion.spoken
+        if contribution.message.kind == "synthesis"
+    ]
     return summaries[-1] if summaries else ""
 
 
-def _alternatives(held: Discussion, final: Idea) -> list[str]:
-    others = [idea for idea in ranked(held.ideas) if idea.id != final.id][:ALTERNATIVES]
+def _alternatives(discussion: Discussion, final: Idea) -> list[str]:
+    others = [idea for idea in ranked(discussion.ideas) if idea.id != final.id][:ALTERNATIVES]
     return [
         f"{idea.title}: {idea.description}"
         + (f"\nFor it: {'; '.join(idea.pros)}" if idea.pros else "")

@@ -41,33 +41,33 @@ def _decision(data: dict[str, Any]) -> str:
         return "Not scored: this is the leader's choice."
     idea = data["idea"]
     title = f"{idea['id']}, {cell(idea['title'], 200)},"
-    told = [f"{title} has the highest score, {score_text(idea['score'])} of 10."]
+    sentences = [f"{title} has the highest score, {score_text(idea['score'])} of 10."]
     if data["below_threshold"]:
-        told.append(f"Below the threshold of {data['min_score']:g}: no idea was good enough.")
+        sentences.append(f"Below the threshold of {data['min_score']:g}: no idea was good enough.")
     if data["tied"]:
-        told.append(f"The same score: {', '.join(data['tied'])}.")
-    return " ".join(told)
+        sentences.append(f"The same score: {', '.join(data['tied'])}.")
+    return " ".join(sentences)
 
 
 def _refined(data: dict[str, Any]) -> str:
-    older = [f"{one['id']}, *{cell(one['title'], 200)}*" for one in data["refined"]]
+    older = [f"{idea['id']}, *{cell(idea['title'], 200)}*" for idea in data["refined"]]
     return f"It improves {'; '.join(older)}." if older else ""
 
 
 def _versions(idea: dict[str, Any]) -> list[str]:
     """Render the versions of an idea."""
     lines = [
-        f"- Version {one['version']} ({_when(one['round'])}): {cell(one['description'], 600)}"
-        + (f" Given up: {sentence(cell(one['given_up'], 300))}" if one["given_up"] else "")
-        + (f" Why: {sentence(cell(one['why'], 300))}" if one["why"] else "")
-        for one in idea["history"]
+        f"- Version {version['version']} ({_when(version['round'])}): {cell(version['description'], 600)}"
+        + (f" Given up: {sentence(cell(version['given_up'], 300))}" if version["given_up"] else "")
+        + (f" Why: {sentence(cell(version['why'], 300))}" if version["why"] else "")
+        for version in idea["history"]
     ]
     return ["How it changed:\n\n" + "\n".join(lines)] if lines else []
 
 
 def _judged(idea: dict[str, Any]) -> list[str]:
     parts = [
-        f"- {sign} {cell(one, 300)}" for sign, key in (("+", "pros"), ("−", "cons")) for one in idea[key]
+        f"- {sign} {cell(text, 300)}" for sign, key in (("+", "pros"), ("−", "cons")) for text in idea[key]
     ]
     feedback = [cell(idea["feedback"], 600)] if idea["feedback"] else []
     return ["\n".join(parts), *feedback] if parts else feedback
@@ -77,19 +77,19 @@ def checks(data: dict[str, Any]) -> str:
     """Render the blind comparisons and the parts of the request that the editor found unanswered."""
     parts: list[str] = []
     for name in ("comparison", "baseline"):
-        if found := data[name]:
-            why = [f"- {cell(one, 600)}" for one in found["why"]]
-            tokens = f" ({amount(found['tokens'])} tokens)" if name == "baseline" else ""
-            parts.append("\n".join([f"{sentence(found['verdict'] + tokens)}", *(["", *why] if why else [])]))
+        if compared := data[name]:
+            why = [f"- {cell(reason, 600)}" for reason in compared["why"]]
+            tokens = f" ({amount(compared['tokens'])} tokens)" if name == "baseline" else ""
+            parts.append("\n".join([sentence(compared["verdict"] + tokens), *(["", *why] if why else [])]))
     if data["missing"]:
-        listed = [f"- {cell(one, 600)}" for one in data["missing"]]
+        listed = [f"- {cell(part, 600)}" for part in data["missing"]]
         parts.append("Parts of the request that are not answered:\n\n" + "\n".join(listed))
     return "\n\n".join(parts)
 
 
 def runners_up(rows: list[dict[str, Any]]) -> str:
     return "\n\n".join(
-        f"**{row['rank']}. {cell(row['title'], 200)}** ({row['id']}, {_score(row)})\n\n"
+        f"**{row['rank']}. {cell(row['title'], 200)}** ({row['id']}, {score_text(row['score'])})\n\n"
         f"{cell(row['description'], 600)}"
         for row in rows
     )
@@ -101,24 +101,17 @@ def ideas(rows: list[dict[str, Any]]) -> str:
     for row in rows:
         scores = [f"{row['criteria'][name]:g}" if row["criteria"] else "" for name in CRITERIA]
         title = cell(row["title"], 160) + _refines(row)
-        cells = [
-            str(row["rank"]),
-            row["id"],
-            title,
-            cell(row["category"], 40),
-            str(row["round"] or "–"),
-            *scores,
-            _score(row),
-        ]
+        start = [str(row["rank"]), row["id"], title, cell(row["category"], 40), str(row["round"] or "–")]
+        cells = [*start, *scores, score_text(row["score"])]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
 def comparison(data: dict[str, Any]) -> str:
-    lines = ["| | " + " | ".join(f"{one['id']} {cell(one['title'], 40)}" for one in data["ideas"]) + " |"]
+    lines = ["| | " + " | ".join(f"{idea['id']} {cell(idea['title'], 40)}" for idea in data["ideas"]) + " |"]
     lines.append("|---|" + "--:|" * len(data["ideas"]))
     for line in data["lines"]:
-        cells = [f"**{one['text']}**" if one["best"] else one["text"] for one in line["cells"]]
+        cells = [f"**{score['text']}**" if score["best"] else score["text"] for score in line["cells"]]
         lines.append(f"| {line['name']} | " + " | ".join(cells) + " |")
     left_out = f"\n\nThe best {len(data['ideas'])} of {data['of']} scored ideas." if data["left_out"] else ""
     return "\n".join(lines) + left_out
@@ -143,15 +136,15 @@ def _settled(point: dict[str, Any]) -> str:
 
 
 def next_steps(data: dict[str, Any]) -> str:
-    parts = ["\n".join(_step(nth, one) for nth, one in enumerate(data["steps"], 1))]
-    others = [_step(nth, one) for nth, one in enumerate(data["other_steps"], 1)]
+    parts = ["\n".join(_step(nth, step) for nth, step in enumerate(data["steps"], 1))]
+    others = [_step(nth, step) for nth, step in enumerate(data["other_steps"], 1)]
     parts += ["For other ideas:\n\n" + "\n".join(others)] if others else []
     return "\n\n".join([part for part in parts if part] or [contained(data["text"][:LONG])])
 
 
-def _step(nth: int, one: dict[str, Any]) -> str:
-    effort = f", {cell(one['effort'], 100)}" if one["effort"] else ""
-    return f"{nth}. {cell(one['step'], 400)}{_about(one)}{effort}"
+def _step(nth: int, step: dict[str, Any]) -> str:
+    effort = f", {cell(step['effort'], 100)}" if step["effort"] else ""
+    return f"{nth}. {cell(step['step'], 400)}{_about(step)}{effort}"
 
 
 def evidence(data: dict[str, Any]) -> str:
@@ -175,7 +168,7 @@ def _source(card: dict[str, Any]) -> str:
 def concept_map(kinds: list[dict[str, Any]]) -> str:
     return "\n".join(
         f"- {cell(kind['category'], 60)}: "
-        + "; ".join(f"{one['id']} {cell(one['title'], 120)}" + _refines(one) for one in kind["ideas"])
+        + "; ".join(f"{idea['id']} {cell(idea['title'], 120)}" + _refines(idea) for idea in kind["ideas"])
         for kind in kinds
     )
 
@@ -184,9 +177,11 @@ def journey(stages: list[dict[str, Any]]) -> str:
     parts: list[str] = []
     for stage in stages:
         parts.append(f"### {stage['title']}")
-        for said in stage["messages"]:
-            content = said["content"] if len(said["content"]) <= LONG else said["content"][:LONG] + " […]"
-            parts.append(f"**{said['speaker']}** to {said['to']}:\n\n" + _quoted(content))
+        for message in stage["messages"]:
+            content = (
+                message["content"] if len(message["content"]) <= LONG else message["content"][:LONG] + " […]"
+            )
+            parts.append(f"**{message['speaker']}** to {message['to']}:\n\n" + _quoted(content))
     return "\n\n".join(parts)
 
 
@@ -198,12 +193,8 @@ def _when(number: int) -> str:
     return f"round {number}" if number else "the direct draft"
 
 
-def _about(one: dict[str, Any]) -> str:
-    return f" ({one['idea']}, {cell(one['title'], 80)})" if one["idea"] else ""
-
-
-def _score(row: dict[str, Any]) -> str:
-    return score_text(row["score"])
+def _about(note: dict[str, Any]) -> str:
+    return f" ({note['idea']}, {cell(note['title'], 80)})" if note["idea"] else ""
 
 
 def _refines(row: dict[str, Any]) -> str:

@@ -23,9 +23,14 @@ RESEARCHER, CRITIC, IMPLEMENTER, UI_CREATOR = "researcher", "critic", "implement
 
 ROLES = (LEADER, IDEATION, MODERATOR, RESEARCHER, CRITIC, IMPLEMENTER, UI_CREATOR)
 NAMES = {
-    LEADER: "Team Leader", IDEATION: "Ideation Specialist", MODERATOR: "Moderator",
-    RESEARCHER: "Researcher", CRITIC: "Critic", IMPLEMENTER: "Implementer", UI_CREATOR: "UI Creator",
-}  # fmt: skip
+    LEADER: "Team Leader",
+    IDEATION: "Ideation Specialist",
+    MODERATOR: "Moderator",
+    RESEARCHER: "Researcher",
+    CRITIC: "Critic",
+    IMPLEMENTER: "Implementer",
+    UI_CREATOR: "UI Creator",
+}
 SHORT = {"leader": LEADER, "ui": UI_CREATOR}
 """Short names of roles."""
 
@@ -74,12 +79,16 @@ def terms_of(
     deep_dive: bool | None = None,
 ) -> Terms:
     """Return a preset's terms with the options of this run."""
-    given = {
-        "team": team_of(roles) if roles.strip() else None, "rounds": rounds, "passes": passes,
-        "min_ideas": min_ideas, "min_score": min_score, "deep_dive": deep_dive,
-    }  # fmt: skip
+    overrides = {
+        "team": team_of(roles) if roles.strip() else None,
+        "rounds": rounds,
+        "passes": passes,
+        "min_ideas": min_ideas,
+        "min_score": min_score,
+        "deep_dive": deep_dive,
+    }
     return msgspec.structs.replace(
-        PRESETS[preset], **{key: value for key, value in given.items() if value is not None}
+        PRESETS[preset], **{key: value for key, value in overrides.items() if value is not None}
     )
 
 
@@ -146,18 +155,21 @@ def add_ideas(
     known: Sequence[Idea], drafts: Sequence[Mapping[str, Any]], number: int
 ) -> tuple[list[Idea], int]:
     """Return the ideas of one answer with their ids, and the number of ideas dropped because of the limit."""
-    taken = list(known)
+    ideas = list(known)
     for draft in drafts[:MAX_IDEAS_PER_ASK]:
         title = " ".join(str(draft["title"]).split())[:LONGEST_TITLE]
-        refines = resolve_all(draft.get("refines"), taken) or _same_title(title, taken)
-        taken.append(
+        refines = resolve_all(draft.get("refines"), ideas) or _same_title(title, ideas)
+        ideas.append(
             Idea(
-                id=f"I{len(taken) + 1}", title=title, description=str(draft.get("description") or "").strip(),
-                category=" ".join(str(draft.get("category") or "").split())[:60], round=number,
+                id=f"I{len(ideas) + 1}",
+                title=title,
+                description=str(draft.get("description") or "").strip(),
+                category=" ".join(str(draft.get("category") or "").split())[:60],
+                round=number,
                 refines=refines,
             )
-        )  # fmt: skip
-    return taken[len(known) :], max(0, len(drafts) - MAX_IDEAS_PER_ASK)
+        )
+    return ideas[len(known) :], max(0, len(drafts) - MAX_IDEAS_PER_ASK)
 
 
 def _same_title(title: str, ideas: Sequence[Idea]) -> list[str]:
@@ -182,9 +194,13 @@ def revise_ideas(
         description = str(note.get("description") or "").strip() or idea.description
         if (title, description) != (idea.title, idea.description):
             changed[name] = revised(
-                idea, title=title, description=description, given_up=str(note.get("given_up") or "").strip(),
-                why=str(note.get("why") or "").strip(), number=number,
-            )  # fmt: skip
+                idea,
+                title=title,
+                description=description,
+                given_up=str(note.get("given_up") or "").strip(),
+                why=str(note.get("why") or "").strip(),
+                number=number,
+            )
     return list(changed.values()), unknown
 
 
@@ -201,10 +217,16 @@ def revised(
         version=version, title=title, description=description, round=number, given_up=given_up, why=why
     )
     return Idea(
-        id=idea.id, title=title, description=description, category=idea.category, round=idea.round,
-        refines=idea.refines, version=version, origin=idea.origin,
-        history=[*(one for one in before if one.version < version), new],
-    )  # fmt: skip
+        id=idea.id,
+        title=title,
+        description=description,
+        category=idea.category,
+        round=idea.round,
+        refines=idea.refines,
+        version=version,
+        origin=idea.origin,
+        history=[*(old for old in before if old.version < version), new],
+    )
 
 
 def as_ids(value: Any) -> list[str]:
@@ -215,12 +237,12 @@ def as_ids(value: Any) -> list[str]:
 def resolve_all(value: Any, ideas: Sequence[Idea]) -> list[str]:
     """Return the ids of all named ideas. `value` is a list of names, one name, or a text with several ids."""
     names: list[Any] = list(cast("list[Any]", value)) if isinstance(value, (list, tuple)) else [value]
-    found: list[str] = []
+    ids: list[str] = []
     for name in names:
-        one = resolve(name, ideas)
+        single = resolve(name, ideas)
         several = [resolve(part, ideas) for part in re.findall(r"\bI\d+\b", str(name or ""))]
-        found += [part for part in several if part] if len(several) > 1 else [one] if one else []
-    return list(dict.fromkeys(found))
+        ids += [part for part in several if part] if len(several) > 1 else [single] if single else []
+    return list(dict.fromkeys(ids))
 
 
 def resolve(name: Any, ideas: Sequence[Idea]) -> str | None:
@@ -285,17 +307,17 @@ def valid_score(value: Any) -> float | None:
 def evaluation_problem(named: Sequence[str], ideas: Sequence[Idea]) -> str:
     """Return the correction for an evaluation that names wrong, missing or repeated ideas, or an empty
     string."""
-    found = [resolve(name, ideas) for name in named]
-    unknown = [name for name, idea in zip(named, found, strict=True) if idea is None]
+    resolved = [resolve(name, ideas) for name in named]
+    unknown = [name for name, idea in zip(named, resolved, strict=True) if idea is None]
     ids = [idea.id for idea in ideas]
-    missing = [name for name in ids if name not in found]
-    repeated = sorted({idea for idea in found if idea is not None and found.count(idea) > 1})
-    told = [
+    missing = [name for name in ids if name not in resolved]
+    repeated = sorted({idea for idea in resolved if idea is not None and resolved.count(idea) > 1})
+    problems = [
         f"there is no idea {_listed(unknown)}; ideas: {_listed(ids)}" if unknown else "",
         f"every idea must be evaluated; missing: {_listed(missing)}" if missing else "",
         f"an idea must be evaluated once; repeated: {_listed(repeated)}" if repeated else "",
-    ]  # fmt: skip
-    return "; ".join(part for part in told if part)
+    ]
+    return "; ".join(part for part in problems if part)
 
 
 def score_ideas(ideas: Sequence[Idea], evaluations: Sequence[Mapping[str, Any]]) -> list[Idea]:
@@ -305,15 +327,19 @@ def score_ideas(ideas: Sequence[Idea], evaluations: Sequence[Mapping[str, Any]])
     for evaluation in evaluations:
         name = resolve(evaluation.get("idea"), ideas)
         criteria = {key: valid_score(evaluation.get(key)) for key in CRITERIA}
-        given = {key: value for key, value in criteria.items() if value is not None}
-        if name is None or name in scored or len(given) < len(CRITERIA):
+        valid = {key: value for key, value in criteria.items() if value is not None}
+        if name is None or name in scored or len(valid) < len(CRITERIA):
             continue
         idea = next(idea for idea in ideas if idea.id == name)
         scored[name] = msgspec.structs.replace(
-            idea, criteria=given, score=mean(given), pros=texts(evaluation.get("pros")),
-            cons=texts(evaluation.get("cons")), feedback=str(evaluation.get("feedback") or "").strip(),
+            idea,
+            criteria=valid,
+            score=mean(valid),
+            pros=texts(evaluation.get("pros")),
+            cons=texts(evaluation.get("cons")),
+            feedback=str(evaluation.get("feedback") or "").strip(),
             validated=True,
-        )  # fmt: skip
+        )
     return list(scored.values())
 
 

@@ -24,22 +24,36 @@ from podium.workflows.council.table import Table
 _FENCE = re.compile(r"```[\w+-]*[ \t]*\n(.*?)(?:\n[ \t]*```|\Z)", re.DOTALL)
 _BODY = re.compile(r"<body\b[^>]*>(.*?)(?:</body\s*>|\Z)", re.DOTALL | re.IGNORECASE)
 _TAG = re.compile(r"<(?:[a-z][a-z0-9]*)(?:\s[^<>]*)?/?>", re.IGNORECASE)
-_TAGS = {
-    "a", "abbr", "article", "aside", "b", "blockquote", "br", "caption", "cite", "code", "col", "colgroup",
-    "dd", "del", "details", "div", "dl", "dt", "em", "figcaption", "figure", "footer", "h1", "h2", "h3", "h4",
-    "h5", "h6", "header", "hr", "i", "ins", "kbd", "li", "main", "mark", "ol", "p", "pre", "q", "s",
-    "section", "small", "span", "strong", "sub", "summary", "sup", "table", "tbody", "td", "tfoot", "th",
-    "thead", "tr", "u", "ul",
-}  # fmt: skip
+_TAGS = set(
+    """
+    a abbr article aside b blockquote br caption cite code col colgroup dd del details div dl dt em
+    figcaption figure footer h1 h2 h3 h4 h5 h6 header hr i ins kbd li main mark ol p pre q s section
+    small span strong sub summary sup table tbody td tfoot th thead tr u ul
+    """.split()
+)
 _STYLES = {
-    "background-color", "border-radius", "color", "font-size", "font-style", "font-weight", "margin",
-    "margin-bottom", "margin-top", "padding", "text-align", "text-decoration",
-}  # fmt: skip
+    "background-color",
+    "border-radius",
+    "color",
+    "font-size",
+    "font-style",
+    "font-weight",
+    "margin",
+    "margin-bottom",
+    "margin-top",
+    "padding",
+    "text-align",
+    "text-decoration",
+}
 """Style properties that can neither load anything nor cover other elements."""
 _ATTRIBUTES = {
-    "*": {"style", "title"}, "a": {"href"}, "td": {"colspan", "rowspan"}, "ol": {"start"},
-    "th": {"colspan", "rowspan", "scope"}, "details": {"open"},
-}  # fmt: skip
+    "*": {"style", "title"},
+    "a": {"href"},
+    "td": {"colspan", "rowspan"},
+    "ol": {"start"},
+    "th": {"colspan", "rowspan", "scope"},
+    "details": {"open"},
+}
 _DROPPED = {"script", "style", "template", "noscript", "iframe", "object", "svg", "math", "head", "title"}
 """Elements that are removed together with their content."""
 
@@ -98,10 +112,11 @@ async def visualize(table: Table) -> None:
         delivered = table.discussion.delivered
         replaced = delivered is not None and delivered.replaced
         shown = {
-            "id": "" if replaced else final.id, "title": final.title,
+            "id": "" if replaced else final.id,
+            "title": final.title,
             "document": (answer_of(table.discussion) or "")[: table.windows[UI_CREATOR]],
             "score": None if final.score is None else score_text(final.score),
-        }  # fmt: skip
+        }
     try:
         reply = await table.ask(UI_CREATOR, "visualize", final=shown)
     except StepFailedError as error:
@@ -110,10 +125,10 @@ async def visualize(table: Table) -> None:
     made_up = bool(table.run.config.get("rehearsal"))
     page = made_safe(reply, table.discussion.topic, rehearsal=made_up)
     if not page:
-        table.warn(f"Nothing was left of the {NAMES[UI_CREATOR]}'s page after it was made safe.", UI_CREATOR)
+        table.warn(f"The {NAMES[UI_CREATOR]}'s page was empty after it was sanitized.", UI_CREATOR)
         return
-    kept = await table.run.artifact(PAGE, page, "text/html")
-    table.discussion.page = kept.id
+    artifact = await table.run.artifact(PAGE, page, "text/html")
+    table.discussion.page = artifact.id
     await table.say(UI_CREATOR, "visualization", page)
 
 
@@ -126,8 +141,8 @@ async def publish(table: Table, missing: Sequence[str] = (), *, accepted: bool =
     result = ""
     if answer := answer_of(table.discussion):
         title = "" if answer.startswith("# ") else f"# {one_line(table.discussion.topic, 200)}\n\n"
-        kept = await table.run.artifact(RESULT, f"{title}{answer}\n", "text/markdown")
-        result = kept.id
+        artifact = await table.run.artifact(RESULT, f"{title}{answer}\n", "text/markdown")
+        result = artifact.id
     report = await table.run.artifact(REPORT, page, "text/html")
     table.run.emit(
         events.ReportReady(
@@ -139,7 +154,7 @@ async def publish(table: Table, missing: Sequence[str] = (), *, accepted: bool =
 async def _spent(table: Table) -> Spent:
     run = table.run
 
-    async def look(said: int) -> Spent:
+    async def look(contributions: int) -> Spent:
         names = dict.fromkeys(run.models.name_for(AGENTS[role], run.config) for role in table.terms.team)
         return Spent(run.spent, round(run.driven_s, 3), list(names), bool(run.config.get("rehearsal")))
 
@@ -147,11 +162,21 @@ async def _spent(table: Table) -> Spent:
 
 
 def _facts(table: Table, spent: Spent, status: str, missing: list[str]) -> ReportData:
-    held, run = table.discussion, table.run
+    discussion, run = table.discussion, table.run
     return ReportData(
-        run_id=run.id, workflow=run.workflow, request=held.topic,
-        status=status, missing=missing, duration_s=spent.seconds,
-        models=spent.models, rehearsal=spent.rehearsal, deliverable=answer_of(held), summary=summary_of(held),
-        warnings=list(dict.fromkeys(run.warnings)), incomplete=cut_note(run.cut_steps),
-        usage=spent.usage, budget=run.budget.to_dict(), options=run.options,
-    )  # fmt: skip
+        run_id=run.id,
+        workflow=run.workflow,
+        request=discussion.topic,
+        status=status,
+        missing=missing,
+        duration_s=spent.seconds,
+        models=spent.models,
+        rehearsal=spent.rehearsal,
+        deliverable=answer_of(discussion),
+        summary=summary_of(discussion),
+        warnings=list(dict.fromkeys(run.warnings)),
+        incomplete=cut_note(run.cut_steps),
+        usage=spent.usage,
+        budget=run.budget.to_dict(),
+        options=run.options,
+    )

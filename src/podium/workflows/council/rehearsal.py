@@ -6,10 +6,11 @@ import re
 from html import escape
 from typing import Any, NamedTuple
 
+from podium.models.messages import ToolCall
 from podium.models.model import Call
 from podium.models.rehearsal import rehearses
-from podium.models.request_words import keywords, number, pick
-from podium.models.sample_values import LABEL
+from podium.models.sample_values import LABEL, keywords, number, pick
+from podium.tools.tool import unfenced
 from podium.workflows.council.discussion import CRITERIA
 
 _TOPIC = re.compile(r"^Topic: (.+?)\n</request>", re.DOTALL | re.MULTILINE)
@@ -23,7 +24,6 @@ _MISSING = re.compile(r"^# Your task: (\d+) more idea", re.MULTILINE)
 _NEEDED = re.compile(r"[Bb]ring at least (\d+)")
 _FOCUSED = re.compile(r"^3\. Give each of these members one focus: (.+?)\. A focus", re.MULTILINE)
 _LEADING = re.compile(r"the highest score wins, and that is (I\d+),")
-_FILES = re.compile(r"^<<<list_files\n(.*?)\n>>>", re.DOTALL | re.MULTILINE)
 
 ANGLES = (
     ("A two-week pilot", "try it small"),
@@ -54,16 +54,16 @@ def rehearse_kickoff(call: Call) -> str:
     focused, words = _FOCUSED.search(call.prompt), _words(call)
     names = focused[1].split(",") if focused else []
     lines = [f"- {name.strip()}: {words[nth % len(words)]}." for nth, name in enumerate(names)]
-    return f"{LABEL} We look at “{_topic(call)}”. Each of you has a part:\n\n" + "\n".join(lines)
+    return f"{LABEL} Look at {', '.join(words[:4])}. Each of you has a part:\n\n" + "\n".join(lines)
 
 
 @rehearses("council", "research")
-def rehearse_research(call: Call) -> dict[str, Any]:
-    words, listing = _words(call), _FILES.search(call.prompt)
-    if "`list_files`" in call.prompt and "# What your tools found" not in call.prompt:
-        wanted: list[dict[str, Any]] = [{"tool": "list_files", "args": {}, "why": "See what there is."}]
-        return {"text": "", "evidence": [], "tool_calls": wanted}
-    names = re.findall(r"^\s*(?:\d+\s+)?(\S+\.\w+)", listing[1], re.MULTILINE) if listing else []
+def rehearse_research(call: Call) -> Any:
+    words = _words(call)
+    listing = next((unfenced(message.text) for message in call.messages if message.role == "tool"), None)
+    if listing is None and any(tool.name == "list_files" for tool in call.tools):
+        return ToolCall("list_files", {})
+    names = re.findall(r"^\s*(?:\d+\s+)?(\S+\.\w+)", listing, re.MULTILINE) if listing else []
     cards = [
         {
             "claim": f"{LABEL} What is known about {word} would stand here.",
@@ -72,8 +72,8 @@ def rehearse_research(call: Call) -> dict[str, Any]:
         for word in words[:2]
     ]
     cards += [{"claim": f"{LABEL} {name} was there to be read.", "source": name} for name in names[:3]]
-    text = f"{LABEL} Context for “{_topic(call)}”: {', '.join(words[:4])}."
-    return {"text": text, "evidence": cards, "tool_calls": []}
+    text = f"{LABEL} Context: {', '.join(words[:4])}."
+    return {"text": text, "evidence": cards}
 
 
 @rehearses("council", "ideate")
@@ -86,9 +86,11 @@ def rehearse_ideas(call: Call) -> dict[str, Any]:
     if "# Your task: better ideas" in call.prompt:
         idea = known[-1]
         ideas[0] = {
-            "title": f"{idea.title}, with a date", "category": "refined", "refines": [idea.id],
+            "title": f"{idea.title}, with a date",
+            "category": "refined",
+            "refines": [idea.id],
             "description": f"{LABEL} {idea.id} after the criticism: with a date, a person and a way to stop.",
-        }  # fmt: skip
+        }
     return {"ideas": ideas}
 
 
@@ -98,7 +100,7 @@ def _new_idea(topic: str, words: list[str], nth: int) -> dict[str, Any]:
     return {
         "title": title if nth < len(ANGLES) else f"{title} ({nth // len(ANGLES) + 1})",
         "category": category,
-        "description": f"{LABEL} {title}, as an answer to “{topic}”.",
+        "description": f"{LABEL} {title}: what it takes and what it brings.",
     }
 
 
@@ -141,11 +143,13 @@ def rehearse_rebuttal(call: Call) -> dict[str, Any]:
     lines = "\n".join(f"- {idea.id} ({idea.title}): it would start smaller." for idea in ideas)
     revisions = [
         {
-            "idea": idea.id, "description": f"{LABEL} {idea.title}: starts with one team and one month.",
-            "given_up": "the start everywhere at once", "why": "its cost was a guess",
+            "idea": idea.id,
+            "description": f"{LABEL} {idea.title}: starts with one team and one month.",
+            "given_up": "the start everywhere at once",
+            "why": "its cost was a guess",
         }
         for idea in ideas[:1]
-    ]  # fmt: skip
+    ]
     return {"text": f"{LABEL} To the criticism, idea by idea:\n\n{lines}", "revisions": revisions}
 
 
@@ -160,9 +164,12 @@ def _evaluation(idea: Idea) -> dict[str, Any]:
     scores = {name: min(10.0, level + number(idea.title, name) % 5 / 2) for name in CRITERIA}
     best, worst = (choose(scores, key=lambda name: scores[name]) for choose in (max, min))
     return {
-        "idea": idea.id, **scores, "pros": [f"Its {best} is its strength."],
-        "cons": [f"Its {worst} is too low."], "feedback": f"{LABEL} {idea.title}: work on its {worst}.",
-    }  # fmt: skip
+        "idea": idea.id,
+        **scores,
+        "pros": [f"Its {best} is its strength."],
+        "cons": [f"Its {worst} is too low."],
+        "feedback": f"{LABEL} {idea.title}: work on its {worst}.",
+    }
 
 
 @rehearses("council", "select")
@@ -171,7 +178,7 @@ def rehearse_selection(call: Call) -> dict[str, Any]:
     best = max(ideas, key=lambda idea: float(idea.score.split("/")[0]) if "/" in idea.score else 0.0)
     idea = next((idea for idea in ideas if leading and idea.id == leading[1]), best)
     document = (
-        f"{LABEL} Do this about “{_topic(call)}”: {idea.title[:1].lower()}{idea.title[1:]}.\n\n"
+        f"{LABEL} Do this: {idea.title[:1].lower()}{idea.title[1:]}.\n\n"
         "### Why\n\nIt is small enough to start, and it can be stopped.\n\n"
         "### What it takes\n\n- One person, half a day a week\n\n"
         "### Steps\n\n1. Name who is responsible\n2. Try it for a month\n3. Decide by what was seen\n\n"
@@ -202,8 +209,8 @@ def rehearse_page(call: Call) -> str:
 
 
 def _topic(call: Call) -> str:
-    found = _TOPIC.search(call.prompt)
-    return " ".join(found[1].split())[:200] if found else call.task
+    match = _TOPIC.search(call.prompt)
+    return " ".join(match[1].split())[:200] if match else call.task
 
 
 def _words(call: Call) -> list[str]:
@@ -211,4 +218,4 @@ def _words(call: Call) -> list[str]:
 
 
 def _ideas(call: Call) -> list[Idea]:
-    return [Idea(*found) for found in _IDEA.findall(call.prompt)]
+    return [Idea(*fields) for fields in _IDEA.findall(call.prompt)]

@@ -6,12 +6,11 @@ from typing import Any
 
 import msgspec
 
-from podium.engine.events import Event, RunWarned
-from podium.engine.state import RunState
-from podium.report.presentation import Line, Presentation, Section
+from podium.report.presentation import Line, Section, WorkflowPresentation
 from podium.report.words import count
 from podium.workflows.council import events, markdown
 from podium.workflows.council.deliverable import LONGEST, answer_of
+from podium.workflows.council.detail import CouncilView, CouncilViews
 from podium.workflows.council.discussion import Discussion
 from podium.workflows.council.report_data import (
     RUNNERS_UP,
@@ -26,62 +25,57 @@ from podium.workflows.council.report_data import (
     radar,
     ranking,
 )
-from podium.workflows.council.view import CouncilState, draw, line_of
+from podium.workflows.council.view import LINES, CouncilState, draw
 from podium.workflows.delivery.events import BASELINE_VERDICTS
 
 PACKAGE = "podium.workflows.council"
 STYLE = "council.css"
 
 
-class CouncilPresentation(Presentation):
+class CouncilPresentation(WorkflowPresentation[CouncilState]):
     """Presentation of a council run."""
 
+    detail_type = CouncilView
+    lines = LINES
+    own_events = events.CouncilEvent
+
     def __init__(self) -> None:
-        self.council = CouncilState()
-        self._told: set[str] = set()
+        super().__init__(CouncilState())
+        self._views = CouncilViews()
 
-    def apply(self, event: Event) -> None:
-        self.council.apply(event)
-        if isinstance(event.data, events.Warned):
-            self._told.add(event.data.message)
+    def is_shown(self, warning: str) -> bool:
+        return warning in self.fold.discussion.warnings
 
-    def line(self, event: Event, state: RunState) -> Line | None:
-        return line_of(event, self.council)
-
-    def is_hidden(self, event: Event) -> bool:
-        if isinstance(event.data, RunWarned):  # the council's own line already shows it
-            return event.data.message in self._told
-        if isinstance(event.data, events.CouncilEvent):
-            return line_of(event, self.council) is None
-        return event.type in ("step.completed", "step.failed", "artifact.created")
+    def detail(self, *, alive: bool) -> CouncilView:
+        return self._views.build(self.fold)
 
     def drawing(self, most: int, *, alive: bool) -> list[Line]:
-        return draw(self.council, most, alive=alive)
+        return draw(self.fold, most, alive=alive)
 
     def summary(self) -> str:
-        return summary_of(self.council.discussion)
+        return summary_of(self.fold.discussion)
 
     def deliverable(self, output: Any) -> str | None:
-        return answer_of(self.council.discussion)
+        return answer_of(self.fold.discussion)
 
     def leading(self, output: Any) -> list[str]:
-        return self.council.leading
+        return self.fold.leading
 
     def sections(self, *, alive: bool) -> list[Section]:
-        return sections_of(self.council.discussion)
+        return sections_of(self.fold.discussion)
 
 
 def summary_of(held: Discussion) -> str:
     """Return `9 ideas · 2 rounds` and the results of the comparisons."""
     if not held.spoken:
         return ""
-    told = [count(len(held.ideas), "idea"), count(held.rounds_held, "round")]
+    parts = [count(len(held.ideas), "idea"), count(held.rounds_held, "round")]
     if held.delivered is not None and held.delivered.replaced:
-        told.append("the direct draft was better")
+        parts.append("the direct draft was better")
     if held.baseline is not None:
         verdict = BASELINE_VERDICTS.get(held.baseline["preferred"], "")
-        told.append(f"best of {held.baseline['n']} drafts: {verdict}")
-    return " · ".join(told)
+        parts.append(f"best of {held.baseline['n']} drafts: {verdict}")
+    return " · ".join(parts)
 
 
 def sections_of(held: Discussion) -> list[Section]:
@@ -101,7 +95,7 @@ def sections_of(held: Discussion) -> list[Section]:
         _section("concept_map", "Concept map", _mapped(held), markdown.concept_map, drawn=concept_map(held)),
         _section("evidence", "Evidence", _cards(held), markdown.evidence),
         _section("journey", "The journey", journey(held), markdown.journey, longest=LONGEST),
-    ]  # fmt: skip
+    ]
     shown = [part for part in parts if part is not None]
     return [msgspec.structs.replace(part, style="" if nth else STYLE) for nth, part in enumerate(shown)]
 
@@ -116,11 +110,17 @@ def _recommended(held: Discussion, rows: list[dict[str, Any]], radars: dict[str,
     )
     older = [idea for name in rows[0]["refines"] if (idea := held.idea(name)) is not None]
     data = {
-        "idea": rows[0], "scored": verdict.scored, "chosen": verdict.chosen, "tied": verdict.tied,
-        "below_threshold": verdict.below_threshold, "min_score": held.min_score,
-        "leader_choice": verdict.leader_choice, "reason": held.reason, "preferred": quoted,
+        "idea": rows[0],
+        "scored": verdict.scored,
+        "chosen": verdict.chosen,
+        "tied": verdict.tied,
+        "below_threshold": verdict.below_threshold,
+        "min_score": held.min_score,
+        "leader_choice": verdict.leader_choice,
+        "reason": held.reason,
+        "preferred": quoted,
         "refined": [{"id": idea.id, "title": idea.title} for idea in older],
-    }  # fmt: skip
+    }
     return _section(
         "recommended",
         "The record: how it was decided",
@@ -137,9 +137,15 @@ def _section(name: str, title: str, data: Any, text: Any, **context: Any) -> Sec
     if not data:
         return None
     return Section(
-        name=name, title=title, data=data, markdown=lambda: text(data), package=PACKAGE,
-        template=f"{name}.html", context=context, scored=name in SCORED,
-    )  # fmt: skip
+        name=name,
+        title=title,
+        data=data,
+        markdown=lambda: text(data),
+        package=PACKAGE,
+        template=f"{name}.html",
+        context=context,
+        scored=name in SCORED,
+    )
 
 
 def _filled(data: dict[str, Any]) -> dict[str, Any] | None:

@@ -9,8 +9,17 @@ from typing import Any
 from podium.report.words import one_line
 from podium.workflows.council.context import stage
 from podium.workflows.council.deliverable import all_steps, concerned
-from podium.workflows.council.discussion import CRITERIA, Discussion, Idea, Spoken, plain
-from podium.workflows.council.points import RISK, Point, open_points, points_of
+from podium.workflows.council.discussion import (
+    CRITERIA,
+    RISK,
+    Discussion,
+    Idea,
+    Point,
+    Spoken,
+    open_points,
+    plain,
+    points_of,
+)
 from podium.workflows.council.policy import NAMES, ranked, score_text
 from podium.workflows.delivery.events import VERDICTS, baseline_verdict
 
@@ -24,20 +33,20 @@ ALL_ORDERS = 40
 page."""
 
 
-def idea_row(held: Discussion, idea: Idea, rank: int) -> dict[str, Any]:
+def idea_row(discussion: Discussion, idea: Idea, rank: int) -> dict[str, Any]:
     """Return an idea with its rank."""
-    refined = [other.id for other in held.ideas if idea.id in other.refines]
-    below = idea.score is not None and idea.score < held.min_score
+    refined = [other.id for other in discussion.ideas if idea.id in other.refines]
+    below = idea.score is not None and idea.score < discussion.min_score
     return {**plain(idea), "rank": rank, "refined_by": refined, "below_threshold": below}
 
 
-def ranking(held: Discussion) -> list[dict[str, Any]]:
+def ranking(discussion: Discussion) -> list[dict[str, Any]]:
     """Return all ideas by rank, the winner first."""
-    final = held.final_idea
-    order = ranked(held.ideas)
+    final = discussion.final_idea
+    order = ranked(discussion.ideas)
     if final is not None:
         order = [final, *(idea for idea in order if idea.id != final.id)]
-    return [idea_row(held, idea, rank) for rank, idea in enumerate(order, 1)]
+    return [idea_row(discussion, idea, rank) for rank, idea in enumerate(order, 1)]
 
 
 def orders(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -83,76 +92,95 @@ def _cell(name: str, value: float, best: float) -> dict[str, Any]:
     return {"value": value, "text": text, "best": value == best, "heat": heat}
 
 
-def journey(held: Discussion) -> list[dict[str, Any]]:
+def journey(discussion: Discussion) -> list[dict[str, Any]]:
     """Return the stages (kickoff, rounds, verdict) with their messages and new ideas."""
     stages: list[dict[str, Any]] = []
-    for number in sorted({one.round for one in held.spoken}):
-        said = [
-            _said(one) for one in held.spoken if one.round == number and one.message.kind != "visualization"
+    for number in sorted({contribution.round for contribution in discussion.spoken}):
+        messages = [
+            _message(contribution)
+            for contribution in discussion.spoken
+            if contribution.round == number and contribution.message.kind != "visualization"
         ]
         born = [
             {"id": idea.id, "title": idea.title, "refines": idea.refines}
-            for idea in held.ideas
+            for idea in discussion.ideas
             if idea.round == number
         ]
-        if said:
-            stages.append({"round": number, "title": stage(held, number), "messages": said, "ideas": born})
+        if messages:
+            stages.append(
+                {"round": number, "title": stage(discussion, number), "messages": messages, "ideas": born}
+            )
     return stages
 
 
-def _said(one: Spoken) -> dict[str, Any]:
-    message = one.message
+def _message(contribution: Spoken) -> dict[str, Any]:
+    message = contribution.message
     return {
-        "id": message.id, "role": message.sender, "speaker": NAMES.get(message.sender, message.sender),
-        "to": message.to, "type": message.kind, "content": message.content, "timestamp": message.timestamp,
-    }  # fmt: skip
+        "id": message.id,
+        "role": message.sender,
+        "speaker": NAMES.get(message.sender, message.sender),
+        "to": message.to,
+        "type": message.kind,
+        "content": message.content,
+        "timestamp": message.timestamp,
+    }
 
 
-def doubts(held: Discussion) -> dict[str, Any]:
+def doubts(discussion: Discussion) -> dict[str, Any]:
     """Return open questions, the risks of the winner and of other ideas by severity, and the settled
     points."""
-    points = points_of(held.spoken)
-    still = open_points(held.spoken)
-    risks = [_risk(held, point) for point in still if point.kind == RISK]
-    own, others = _apart(held, risks)
-    critics = [one.message.content for one in held.spoken if one.message.kind == "critic"]
+    points = points_of(discussion.spoken)
+    still = open_points(discussion.spoken)
+    risks = [_risk(discussion, point) for point in still if point.kind == RISK]
+    own, others = _apart(discussion, risks)
+    critics = discussion.texts("critic")
     return {
         "open_questions": [point.text for point in still if point.kind != RISK],
-        "risks": own, "other_risks": others,
-        "settled": [{"id": one.id, "text": one.text, "how": one.how} for one in points if one.settled],
+        "risks": own,
+        "other_risks": others,
+        "settled": [
+            {"id": point.id, "text": point.text, "how": point.how} for point in points if point.settled
+        ],
         "text": critics[-1] if critics and not points else "",
-    }  # fmt: skip
+    }
 
 
-def _risk(held: Discussion, point: Point) -> dict[str, Any]:
+def _risk(discussion: Discussion, point: Point) -> dict[str, Any]:
     return {
-        "id": point.id, "risk": point.text, "idea": point.idea, "severity": point.severity,
-        "mitigation": point.mitigation, "title": _title(held, point.idea),
-    }  # fmt: skip
+        "id": point.id,
+        "risk": point.text,
+        "idea": point.idea,
+        "severity": point.severity,
+        "mitigation": point.mitigation,
+        "title": _title(discussion, point.idea),
+    }
 
 
-def next_steps(held: Discussion) -> dict[str, Any]:
+def next_steps(discussion: Discussion) -> dict[str, Any]:
     """Return the steps of the winner, by the leader or the implementer, and those of other ideas."""
-    steps = all_steps(held)
-    own, others = _apart(held, [{**plain(step), "title": _title(held, step.idea)} for step in steps])
-    said = [one.message.content for one in held.spoken if one.message.kind == "implementer"]
-    return {"steps": own, "other_steps": others, "text": said[-1] if said and not steps else ""}
+    steps = all_steps(discussion)
+    own, others = _apart(
+        discussion, [{**plain(step), "title": _title(discussion, step.idea)} for step in steps]
+    )
+    texts = discussion.texts("implementer")
+    return {"steps": own, "other_steps": others, "text": texts[-1] if texts and not steps else ""}
 
 
 def _apart(
-    held: Discussion, notes: list[dict[str, Any]]
+    discussion: Discussion, notes: list[dict[str, Any]]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Split notes into those about the winner, the ideas it refines or all ideas, and the rest."""
-    meant = concerned(held)
-    return [one for one in notes if one["idea"] in meant], [one for one in notes if one["idea"] not in meant]
+    meant = concerned(discussion)
+    own = [note for note in notes if note["idea"] in meant]
+    return own, [note for note in notes if note not in own]
 
 
-def evidence(held: Discussion) -> dict[str, Any]:
+def evidence(discussion: Discussion) -> dict[str, Any]:
     """Return the researcher's evidence cards, checked ones first."""
-    briefs = [one for one in held.spoken if one.message.kind == "researcher"]
-    cards = [card for one in briefs for card in one.details.evidence]
+    briefs = [turn.details for turn in discussion.spoken if turn.message.kind == "researcher"]
+    cards = [card for brief in briefs for card in brief.evidence]
     cards = list({(card.claim, card.link): card for card in cards}.values())
-    sources = [one.details.sources for one in briefs if one.details.sources not in ("", "model")]
+    sources = [brief.sources for brief in briefs if brief.sources not in ("", "model")]
     return {
         "cards": [plain(card) for card in sorted(cards, key=lambda card: not card.checked)],
         "tools": ", ".join(dict.fromkeys(name for part in sources for name in part.split(", "))),
@@ -160,26 +188,28 @@ def evidence(held: Discussion) -> dict[str, Any]:
     }
 
 
-def checks(held: Discussion) -> dict[str, Any] | None:
+def checks(discussion: Discussion) -> dict[str, Any] | None:
     """Return the editor's missing parts and the comparisons with a direct draft and with the best of several;
     None if nothing was checked."""
-    delivered, alone = held.delivered, held.baseline
+    delivered, alone = discussion.delivered, discussion.baseline
     data: dict[str, Any] = {"missing": [], "comparison": None, "baseline": None}
     if delivered is not None:
         data["missing"] = delivered.missing
         if delivered.preferred:
             verdict = VERDICTS.get(delivered.preferred, delivered.preferred)
             data["comparison"] = {
-                "verdict": verdict, "preferred": delivered.preferred, "why": delivered.why,
+                "verdict": verdict,
+                "preferred": delivered.preferred,
+                "why": delivered.why,
                 "replaced": delivered.replaced,
-            }  # fmt: skip
+            }
     if alone is not None:
         data["baseline"] = {**alone, "verdict": baseline_verdict(alone["n"], alone["preferred"])}
     return data if any(data.values()) else None
 
 
-def _title(held: Discussion, name: str | None) -> str:
-    idea = held.idea(name)
+def _title(discussion: Discussion, name: str | None) -> str:
+    idea = discussion.idea(name)
     return "" if idea is None else idea.title
 
 
@@ -200,12 +230,12 @@ def radar(idea: Idea) -> dict[str, Any] | None:
     scores."""
     if idea.criteria is None or idea.score is None:
         return None
-    told = ", ".join(f"{name} {idea.criteria[name]:g}" for name in CRITERIA)
+    scores = ", ".join(f"{name} {idea.criteria[name]:g}" for name in CRITERIA)
     return {
         "shape": _polygon([idea.criteria[name] for name in CRITERIA]),
         "rings": [_polygon([ring] * len(CRITERIA)) for ring in RINGS],
         "axes": [_axis(nth, name, idea.criteria[name]) for nth, name in enumerate(CRITERIA)],
-        "said": f"{one_line(idea.title, 120)}: {told}; {score_text(idea.score)} of 10 in all",
+        "said": f"{one_line(idea.title, 120)}: {scores}; {score_text(idea.score)} of 10 in all",
     }
 
 
@@ -214,9 +244,14 @@ def _axis(nth: int, name: str, value: float) -> dict[str, Any]:
     text_x, text_y = _point(nth, 11.2)
     anchor = "middle" if abs(text_x - CENTRE[0]) < 8 else "start" if text_x > CENTRE[0] else "end"
     return {
-        "x": x, "y": y, "text_x": text_x, "text_y": text_y + 4, "anchor": anchor,
-        "label": name, "value": f"{value:g}",
-    }  # fmt: skip
+        "x": x,
+        "y": y,
+        "text_x": text_x,
+        "text_y": text_y + 4,
+        "anchor": anchor,
+        "label": name,
+        "value": f"{value:g}",
+    }
 
 
 def _polygon(values: list[float]) -> str:
@@ -230,11 +265,11 @@ def _point(nth: int, value: float) -> tuple[float, float]:
     return round(CENTRE[0] + length * math.cos(angle), 1), round(CENTRE[1] + length * math.sin(angle), 1)
 
 
-def concept_map(held: Discussion) -> dict[str, Any] | None:
+def concept_map(discussion: Discussion) -> dict[str, Any] | None:
     """Return topic, categories and ideas in three columns with connecting lines; refinements on the right."""
-    if not held.ideas:
+    if not discussion.ideas:
         return None
-    shown = held.ideas[:MOST_ON_MAP]
+    shown = discussion.ideas[:MOST_ON_MAP]
     kinds: dict[str, list[Idea]] = {}
     for idea in shown:
         kinds.setdefault(idea.category or "other", []).append(idea)
@@ -244,32 +279,44 @@ def concept_map(held: Discussion) -> dict[str, Any] | None:
     for name, members in kinds.items():
         first = len(ideas)
         for idea in members:
-            ideas[idea.id] = _idea_box(idea, len(ideas) * ROW, held)
+            ideas[idea.id] = _idea_box(idea, len(ideas) * ROW, discussion)
         middle = (first + len(members) / 2) * ROW
         categories.append(
-            {"label": _fitted(name, CATEGORY[1]), "title": one_line(name), "y": middle,
-             "members": [ideas[idea.id] for idea in members]}
-        )  # fmt: skip
+            {
+                "label": _fitted(name, CATEGORY[1]),
+                "title": one_line(name),
+                "y": middle,
+                "members": [ideas[idea.id] for idea in members],
+            }
+        )
     links = [
         _bend(ideas[new], ideas[old], nth)
         for nth, (new, old) in enumerate((idea.id, old) for idea in shown for old in idea.refines)
         if old in ideas
     ]
     return {
-        "height": height, "topic": _lines(held.topic), "topic_y": height / 2, "categories": categories,
-        "ideas": list(ideas.values()), "refinements": links, "left_out": len(held.ideas) - len(shown),
-        "said": f"{len(held.ideas)} ideas in {len(kinds)} categories, {len(links)} of them refinements",
-    }  # fmt: skip
+        "height": height,
+        "topic": _lines(discussion.topic),
+        "topic_y": height / 2,
+        "categories": categories,
+        "ideas": list(ideas.values()),
+        "refinements": links,
+        "left_out": len(discussion.ideas) - len(shown),
+        "said": f"{len(discussion.ideas)} ideas in {len(kinds)} categories, {len(links)} of them refinements",
+    }
 
 
-def _idea_box(idea: Idea, y: float, held: Discussion) -> dict[str, Any]:
+def _idea_box(idea: Idea, y: float, discussion: Discussion) -> dict[str, Any]:
     score = "" if idea.score is None else score_text(idea.score)
     room = IDEA[1] - 60 - LETTER * len(score)
     return {
-        "id": idea.id, "y": y + ROW / 2, "label": f"{idea.id}  {_fitted(idea.title, room)}", "score": score,
+        "id": idea.id,
+        "y": y + ROW / 2,
+        "label": f"{idea.id}  {_fitted(idea.title, room)}",
+        "score": score,
         "title": f"{idea.id} {one_line(idea.title)}",
-        "winner": held.verdict is not None and held.verdict.idea == idea.id,
-    }  # fmt: skip
+        "winner": discussion.verdict is not None and discussion.verdict.idea == idea.id,
+    }
 
 
 def _bend(new: dict[str, Any], old: dict[str, Any], nth: int) -> dict[str, Any]:
@@ -277,9 +324,10 @@ def _bend(new: dict[str, Any], old: dict[str, Any], nth: int) -> dict[str, Any]:
     edge = IDEA[0] + IDEA[1]
     out = edge + 10 + 6 * (nth % 4)
     return {
-        "path": f"M{edge:g},{new['y']:g} H{out:g} V{old['y']:g} H{edge + 3:g}", "y": old["y"],
+        "path": f"M{edge:g},{new['y']:g} H{out:g} V{old['y']:g} H{edge + 3:g}",
+        "y": old["y"],
         "said": f"{new['id']} refines {old['id']}",
-    }  # fmt: skip
+    }
 
 
 def _lines(topic: str, most: int = 5) -> list[str]:

@@ -10,8 +10,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import wraps
 from typing import Any
 
+from podium.agents.conversation import ToolOutcome
 from podium.errors import StepFailedError
-from podium.tools.tool import ToolResult
+from podium.models.messages import ToolCall
 from podium.workflows.council.contracts import (
     Critique,
     EvidenceCard,
@@ -22,10 +23,21 @@ from podium.workflows.council.contracts import (
     Research,
     RevisionNote,
     SettledNote,
-    ToolCall,
 )
-from podium.workflows.council.discussion import CRITERIA, Details, Evidence, Idea, NextStep, Risk, Settled
-from podium.workflows.council.points import Point, find_point, points_after, points_of, with_ids
+from podium.workflows.council.discussion import (
+    CRITERIA,
+    Details,
+    Evidence,
+    Idea,
+    NextStep,
+    Point,
+    Risk,
+    Settled,
+    find_point,
+    points_after,
+    points_of,
+    with_ids,
+)
 from podium.workflows.council.policy import (
     CRITIC,
     IDEATION,
@@ -46,19 +58,21 @@ from podium.workflows.council.table import Table
 FROM_MEMORY = "(Without search or documents: this comes from the model alone and was not checked.)"
 
 
-def evidence_cards(cards: Sequence[EvidenceCard], found: Sequence[str]) -> list[Evidence]:
+def evidence_cards(cards: Sequence[EvidenceCard], tool_texts: Sequence[str]) -> list[Evidence]:
     """Convert cards to data. A link, or a source without a link such as a file name, counts as checked only
     if it occurs in a tool result."""
     return [
         Evidence(
-            claim=card.claim, source=card.source, link=card.link,
-            checked=any(_stands_in(card.link or card.source, text) for text in found),
+            claim=card.claim,
+            source=card.source,
+            link=card.link,
+            checked=any(_occurs_in(card.link or card.source, text) for text in tool_texts),
         )
         for card in cards
-    ]  # fmt: skip
+    ]
 
 
-def _stands_in(name: str, text: str) -> bool:
+def _occurs_in(name: str, text: str) -> bool:
     """True if the text contains the name as a whole word or address: `notes.txt` does not match
     `notes.txt.bak`."""
     if not name.strip():
@@ -66,11 +80,11 @@ def _stands_in(name: str, text: str) -> bool:
     return re.search(rf"(?<![\w/.]){re.escape(name.strip())}(?![\w/])", text) is not None
 
 
-def told_research(text: str, details: Details) -> str:
+def research_text(text: str, details: Details) -> str:
     lines = [FROM_MEMORY] if details.sources == "model" else [f"(Looked up with: {details.sources}.)"]
     lines += [text] if text else []
     lines += _list("Evidence", [_card(card) for card in details.evidence])
-    lines += _list("Settled", [_settled(one) for one in details.settled])
+    lines += _list("Settled", [_settled(note) for note in details.settled])
     return "\n\n".join(lines)
 
 
@@ -79,7 +93,7 @@ def _card(card: Evidence) -> str:
     return f"{card.claim} ({where or 'no source'}{'' if card.checked else '; not checked'})"
 
 
-def told_ideas(ideas: Sequence[Idea]) -> str:
+def ideas_text(ideas: Sequence[Idea]) -> str:
     """Render new ideas with their ids, so that other members can refer to them."""
     return "\n".join(_idea(idea) for idea in ideas)
 
@@ -92,7 +106,7 @@ def _idea(idea: Idea) -> str:
     return f"- **{idea.id}. {idea.title}**{f' ({notes})' if notes else ''}{described}"
 
 
-def told_revisions(text: str, ideas: Sequence[Idea]) -> str:
+def revisions_text(text: str, ideas: Sequence[Idea]) -> str:
     """Render an answer to criticism and the new versions of the ideas that it changes."""
     return "\n\n".join([*([text] if text else []), *_list("Revised", [_revision(idea) for idea in ideas])])
 
@@ -100,39 +114,39 @@ def told_revisions(text: str, ideas: Sequence[Idea]) -> str:
 def _revision(idea: Idea) -> str:
     new = idea.history[-1]
     notes = [f"Given up: {new.given_up}" if new.given_up else "", f"Why: {new.why}" if new.why else ""]
-    told = [f"**{idea.id}. {idea.title}** (version {idea.version}): {' '.join(idea.description.split())}"]
-    return "\n  ".join([*told, *(note for note in notes if note)])
+    lines = [f"**{idea.id}. {idea.title}** (version {idea.version}): {' '.join(idea.description.split())}"]
+    return "\n  ".join([*lines, *(note for note in notes if note)])
 
 
-def told_critique(text: str, details: Details, points: Sequence[Point]) -> str:
+def critique_text(text: str, details: Details, points: Sequence[Point]) -> str:
     """Render a critique with its risks, questions and settled points. `points` holds the ids of the
     questions."""
     risks = [
-        f"{one.id}, "
-        + (f"{one.idea}, " if one.idea else "")
-        + f"{one.severity}: {one.risk}"
-        + (f" (what helps: {one.mitigation})" if one.mitigation else "")
-        for one in details.risks
+        f"{risk.id}, "
+        + (f"{risk.idea}, " if risk.idea else "")
+        + f"{risk.severity}: {risk.risk}"
+        + (f" (what helps: {risk.mitigation})" if risk.mitigation else "")
+        for risk in details.risks
     ]
-    asked = [f"{point.id}: {point.text}" for point in points if point.text in details.open_questions]
-    lists = [("Risks", risks), ("Open questions", asked), ("Settled", [*map(_settled, details.settled)])]
+    questions = [f"{point.id}: {point.text}" for point in points if point.text in details.open_questions]
+    lists = [("Risks", risks), ("Open questions", questions), ("Settled", [*map(_settled, details.settled)])]
     parts = [text] if text else []
     return "\n\n".join([*parts, *(part for title, items in lists for part in _list(title, items))])
 
 
-def _settled(one: Settled) -> str:
-    return f"{one.point}{f': {one.how}' if one.how else ''}"
+def _settled(note: Settled) -> str:
+    return f"{note.point}{f': {note.how}' if note.how else ''}"
 
 
-def told_implementation(text: str, details: Details) -> str:
+def implementation_text(text: str, details: Details) -> str:
     steps = [
-        (f"{one.idea}: " if one.idea else "") + one.step + (f" ({one.effort})" if one.effort else "")
-        for one in details.next_steps
+        (f"{step.idea}: " if step.idea else "") + step.step + (f" ({step.effort})" if step.effort else "")
+        for step in details.next_steps
     ]
     return "\n\n".join([*([text] if text else []), *_list("Next steps", steps)])
 
 
-def told_evaluations(ideas: Sequence[Idea]) -> str:
+def evaluations_text(ideas: Sequence[Idea]) -> str:
     """Render the moderator's scores."""
     return "\n".join(_evaluation(idea) for idea in ideas)
 
@@ -141,11 +155,11 @@ def _evaluation(idea: Idea) -> str:
     if idea.criteria is None or idea.score is None:
         return f"- **{idea.id}. {idea.title}**: not scored"
     scores = ", ".join(f"{name} {idea.criteria[name]:g}" for name in CRITERIA)
-    told = [f"- **{idea.id}. {idea.title}**: {score_text(idea.score)}/10 ({scores})"]
-    told += [f"  - For it: {'; '.join(idea.pros)}"] if idea.pros else []
-    told += [f"  - Against it: {'; '.join(idea.cons)}"] if idea.cons else []
-    told += [f"  - {idea.feedback}"] if idea.feedback else []
-    return "\n".join(told)
+    lines = [f"- **{idea.id}. {idea.title}**: {score_text(idea.score)}/10 ({scores})"]
+    lines += [f"  - For it: {'; '.join(idea.pros)}"] if idea.pros else []
+    lines += [f"  - Against it: {'; '.join(idea.cons)}"] if idea.cons else []
+    lines += [f"  - {idea.feedback}"] if idea.feedback else []
+    return "\n".join(lines)
 
 
 def _list(title: str, items: Sequence[str]) -> list[str]:
@@ -179,37 +193,31 @@ def optional(role: str) -> Callable[[Turn], Turn]:
 @optional(RESEARCHER)
 async def research(table: Table) -> bool:
     """Gather facts before ideas. With tools, the researcher may look things up before it writes its brief."""
-    results: list[dict[str, Any]] = []
-    tools = [
-        {"name": one.name, "description": one.description, "parameters": one.parameters}
-        for one in table.tools
-    ]
-    while True:
-        left = MAX_TOOL_CALLS - len(results) if tools else 0
-        answer = await table.ask(
-            RESEARCHER, "research", returns=Research, round=table.round, rounds=table.terms.rounds,
-            tools=tools, results=results, calls_left=left,
-        )  # fmt: skip
-        wanted = answer.tool_calls[:left]
-        if not wanted:
-            break
-        results += [await _look_up(table, call) for call in wanted]
-    found = [result for result in results if result["ok"]]
+    proposals: list[tuple[str, str]] = []
+
+    def note(call: ToolCall, outcome: ToolOutcome | None) -> None:
+        if outcome is not None and not outcome.failed and not outcome.made_up:
+            proposals.append((table.tools[call.name].original, outcome.text))
+
+    answer = await table.ask(
+        RESEARCHER,
+        "research",
+        returns=Research,
+        tools=list(table.tools.values()),
+        on_tool=note,
+        round=table.round,
+        rounds=table.terms.rounds,
+        calls=MAX_TOOL_CALLS if table.tools else 0,
+    )
     details = Details(
-        evidence=evidence_cards(answer.evidence, [result["text"] for result in found]),
+        evidence=evidence_cards(answer.evidence, [text for _, text in proposals]),
         settled=_settled_points(table, RESEARCHER, answer.settled),
-        sources=", ".join(dict.fromkeys(result["tool"] for result in found)) or "model",
+        sources=", ".join(dict.fromkeys(name for name, _ in proposals)) or "model",
     )
     if not answer.text and not details.evidence:
         return False
-    await table.say(RESEARCHER, "researcher", told_research(answer.text, details), details)
+    await table.say(RESEARCHER, "researcher", research_text(answer.text, details), details)
     return True
-
-
-async def _look_up(table: Table, call: ToolCall) -> dict[str, Any]:
-    """Run one tool call and return a result even if it fails."""
-    result = await table.run.step("look_up", table.toolbox.call, call.tool, call.args, returns=ToolResult)
-    return {"tool": call.tool, "args": call.args, "ok": result.ok, "text": result.text, "error": result.error}
 
 
 @optional(IDEATION)
@@ -219,10 +227,17 @@ async def ideate(table: Table, *, first: bool, missing: int = 0) -> bool:
     known, draft = table.discussion.own_ideas, table.discussion.draft_idea
     returns = MoreIdeas if known and not missing else Ideas
     answer = await table.ask(
-        IDEATION, "ideate", returns=returns, first=first, known=bool(known), missing=missing,
-        round=table.round, rounds=table.terms.rounds, needed=missing_ideas(len(known), table.terms),
+        IDEATION,
+        "ideate",
+        returns=returns,
+        first=first,
+        known=bool(known),
+        missing=missing,
+        round=table.round,
+        rounds=table.terms.rounds,
+        needed=missing_ideas(len(known), table.terms),
         draft="" if draft is None else draft.id,
-    )  # fmt: skip
+    )
     revised = _revisions(table, answer.revisions) if isinstance(answer, MoreIdeas) else []
     drafts = [draft.model_dump() for draft in answer.ideas]
     ideas, dropped = add_ideas(table.discussion.ideas, drafts, table.round)
@@ -235,7 +250,7 @@ async def ideate(table: Table, *, first: bool, missing: int = 0) -> bool:
     if not ideas and not revised:
         return False
     details = Details(ideas=[idea.id for idea in ideas], revised=[idea.id for idea in revised], own=0)
-    await table.say(IDEATION, "ideation", told_revisions(told_ideas(ideas), revised), details)
+    await table.say(IDEATION, "ideation", revisions_text(ideas_text(ideas), revised), details)
     table.revise(revised)
     table.add(ideas)
     return True
@@ -243,7 +258,7 @@ async def ideate(table: Table, *, first: bool, missing: int = 0) -> bool:
 
 def _revisions(table: Table, notes: Sequence[RevisionNote]) -> list[Idea]:
     """Return the revised ideas of an answer. A revision of an unknown idea causes a warning."""
-    ideas, unknown = revise_ideas(table.discussion.ideas, [one.model_dump() for one in notes], table.round)
+    ideas, unknown = revise_ideas(table.discussion.ideas, [note.model_dump() for note in notes], table.round)
     if unknown:
         table.warn(f"The {NAMES[IDEATION]} revised ideas that do not exist: {', '.join(unknown)}.", IDEATION)
     return ideas
@@ -252,11 +267,11 @@ def _revisions(table: Table, notes: Sequence[RevisionNote]) -> list[Idea]:
 def _settled_points(table: Table, role: str, notes: Sequence[SettledNote]) -> list[Settled]:
     """Return the open points that an answer settles. An unknown point causes a warning."""
     points = points_of(table.discussion.spoken)
-    found = [(find_point(note.point, points), note) for note in notes]
-    unknown = [note.point[:60] for name, note in found if name is None]
+    matches = [(find_point(note.point, points), note) for note in notes]
+    unknown = [note.point[:60] for name, note in matches if name is None]
     if unknown:
         table.warn(f"The {NAMES[role]} settled points that do not exist: {', '.join(unknown)}.", role)
-    return [Settled(point=name, how=note.how) for name, note in found if name is not None]
+    return [Settled(point=name, how=note.how) for name, note in matches if name is not None]
 
 
 @optional(CRITIC)
@@ -284,7 +299,7 @@ async def critique(table: Table, *, reply: bool = False) -> bool:
         own=len(answer.text),
     )
     details = with_ids(details, spoken)
-    content = told_critique(answer.text, details, points_after(spoken, details, table.round))
+    content = critique_text(answer.text, details, points_after(spoken, details, table.round))
     if content:
         await table.say(CRITIC, "critic", content, details, to="ideation" if reply else "team")
     return bool(content)
@@ -300,7 +315,7 @@ async def implement(table: Table) -> bool:
             for note in answer.next_steps
         ]
     )
-    content = told_implementation(answer.text, details)
+    content = implementation_text(answer.text, details)
     if content:
         await table.say(IMPLEMENTER, "implementer", content, details)
     return bool(content)
@@ -310,15 +325,18 @@ async def implement(table: Table) -> bool:
 async def rebut(table: Table) -> bool:
     """Deep dive: ideation answers the criticism idea by idea and revises ideas where needed."""
     answer = await table.ask(
-        IDEATION, "rebut", returns=Rebuttal, critic=CRITIC in table.terms,
+        IDEATION,
+        "rebut",
+        returns=Rebuttal,
+        critic=CRITIC in table.terms,
         last=table.discussion.rounds_held + 1 >= table.terms.rounds,
-    )  # fmt: skip
+    )
     text, revised = answer.text, _revisions(table, answer.revisions)
     if not text and not revised:
         return False
     details = Details(revised=[idea.id for idea in revised], own=len(text))
     to = "critic" if CRITIC in table.terms else "team"
-    await table.say(IDEATION, "ideation", told_revisions(text, revised), details, to=to)
+    await table.say(IDEATION, "ideation", revisions_text(text, revised), details, to=to)
     table.revise(revised)
     return True
 

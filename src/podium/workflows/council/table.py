@@ -9,18 +9,27 @@ from typing import Any, TypeVar, overload
 
 from podium.agents.agent import Agent
 from podium.agents.ask import Run
+from podium.agents.conversation import OnTool
 from podium.engine.codec import encode, fingerprint, schema
 from podium.errors import StepFailedError
 from podium.report.words import cut_note
-from podium.tools.tool import ToolSpec
 from podium.tools.toolbox import Toolbox
+from podium.tools.toolsets import NativeTool
 from podium.workflows.council import events
 from podium.workflows.council.agents import AGENTS, PROMPTS, about_council
-from podium.workflows.council.context import build_context, most_output, room_for
+from podium.workflows.council.context import build_context, most_output, room_for, room_for_tools
 from podium.workflows.council.deliverable import answer_of
-from podium.workflows.council.discussion import Delivery, Details, Discussion, Idea, Message, Spoken, plain
-from podium.workflows.council.points import points_of
-from podium.workflows.council.policy import NAMES, Terms
+from podium.workflows.council.discussion import (
+    Delivery,
+    Details,
+    Discussion,
+    Idea,
+    Message,
+    Spoken,
+    plain,
+    points_of,
+)
+from podium.workflows.council.policy import MAX_TOOL_CALLS, NAMES, Terms
 from podium.workflows.delivery.contracts import Draft
 
 T = TypeVar("T")
@@ -35,7 +44,8 @@ class Table:
         self.run = run
         self.terms = terms
         self.toolbox = toolbox
-        self.tools: list[ToolSpec] = []
+        self.tools: dict[str, NativeTool] = {}
+        """The researcher's tools by name."""
         self.windows: dict[str, int] = {}
         """Context window of each role's model, in tokens."""
         self.round = 0
@@ -53,42 +63,68 @@ class Table:
 
     @overload
     async def ask(
-        self, role: str, task: str, *, returns: type[T], check: Callable[[T], str] | None = None,
-        longest: int = 0, **variables: Any,
-    ) -> T: ...  # fmt: skip
+        self,
+        role: str,
+        task: str,
+        *,
+        returns: type[T],
+        check: Callable[[T], str] | None = None,
+        longest: int = 0,
+        tools: Sequence[NativeTool] = (),
+        on_tool: OnTool | None = None,
+        **variables: Any,
+    ) -> T: ...
 
     @overload
     async def ask(self, role: str, task: str, *, longest: int = 0, **variables: Any) -> str: ...
 
     async def ask(
-        self, role: str, task: str, *, returns: Any = str, check: Callable[[Any], str] | None = None,
-        longest: int = 0, **variables: Any,
-    ) -> Any:  # fmt: skip
+        self,
+        role: str,
+        task: str,
+        *,
+        returns: Any = str,
+        check: Callable[[Any], str] | None = None,
+        longest: int = 0,
+        tools: Sequence[NativeTool] = (),
+        on_tool: OnTool | None = None,
+        **variables: Any,
+    ) -> Any:
         """Ask a member. The prompt holds the whole discussion so far."""
-        agent = self._agent(role, longest)
+        agent = self._agent(role, longest, tools)
         words = self.run.prompt_for(PROMPTS[task]).render({**variables, "context": ""})
         context = self._context(agent, returns, len(words.encode()))
         if returns is str:
             return await self.run.ask(agent, task, context=context, **variables)
-        return await self.run.ask(agent, task, returns=returns, check=check, context=context, **variables)
+        return await self.run.ask(
+            agent, task, returns=returns, check=check, on_tool=on_tool, context=context, **variables
+        )
 
-    def _agent(self, role: str, longest: int) -> Agent:
-        """Return the member's agent, with a reply limit that fits into its model's context window."""
-        agent = AGENTS[role]
-        return replace(agent, max_tokens=most_output(max(agent.max_tokens, longest), self.windows[role]))
+    def _agent(self, role: str, longest: int, tools: Sequence[NativeTool]) -> Agent:
+        """Return the member's agent, with limits that fit into its model's context window."""
+        agent, window = AGENTS[role], self.windows[role]
+        return replace(
+            agent,
+            max_tokens=most_output(max(agent.max_tokens, longest), window),
+            tools=tools,
+            max_tool_calls=MAX_TOOL_CALLS,
+            window=window,
+        )
 
     def _context(self, agent: Agent, returns: Any, words: int) -> str:
         """Return the discussion, fitted into the space that system prompt, schema, task text and reply
         leave."""
         around = len(agent.system.encode()) + _schema_bytes(returns) + words
+        if agent.tools:
+            around += room_for_tools(self.windows[agent.role], [tool.definition for tool in agent.tools])
         room = room_for(self.windows[agent.role], agent.max_tokens, around)
-        held = self.discussion
-        built = build_context(held, room, self._about)
+        discussion = self.discussion
+        built = build_context(discussion, room, self._about)
         if not self._condensed.issuperset(built.condensed):
-            self._tell_condensed(agent.role, built.condensed)
+            self._emit_condensed(agent.role, built.condensed)
         return built.text
 
-    def _tell_condensed(self, role: str, condensed: Sequence[str]) -> None:
+    def _emit_condensed(self, role: str, condensed: Sequence[str]) -> None:
         """Warn once in the result, and emit an event each time that more has to be condensed."""
         window = self.windows[role]
         text = f"The discussion was condensed to fit into {window:,} tokens; the log holds all of it."
@@ -96,8 +132,8 @@ class Table:
             self.discussion.warnings.append(text)
             self.run.warn(text)
         self._condensed.update(condensed)
-        told = f"{text} Condensed for the {NAMES[role]}: {', '.join(condensed)}."
-        self.run.emit(events.Warned(message=told, role=role, round=self.round))
+        message = f"{text} Condensed for the {NAMES[role]}: {', '.join(condensed)}."
+        self.run.emit(events.Warned(message=message, role=role, round=self.round))
 
     # ── events ───
 
@@ -107,9 +143,13 @@ class Table:
         """Add a contribution, which all members read from now on."""
         now = await self.run.now()
         message = Message(
-            id=f"M{len(self.discussion.spoken) + 1}", sender=role, to=to, content=content,
-            timestamp=now.isoformat(timespec="milliseconds"), kind=kind,
-        )  # fmt: skip
+            id=f"M{len(self.discussion.spoken) + 1}",
+            sender=role,
+            to=to,
+            content=content,
+            timestamp=now.isoformat(timespec="milliseconds"),
+            kind=kind,
+        )
         self.discussion.spoken.append(Spoken(message, self.round, details))
         fields = {name: getattr(message, name) for name in message.__struct_fields__}
         self.run.emit(events.Said(**fields, round=self.round, details=details))
@@ -119,10 +159,15 @@ class Table:
         terms = self.terms
         self.run.emit(
             events.Phase(
-                phase=phase, round=number, rounds=terms.rounds, team=list(terms.team),
-                min_ideas=terms.min_ideas, min_score=terms.min_score, deep_dive=terms.deep_dive,
+                phase=phase,
+                round=number,
+                rounds=terms.rounds,
+                team=list(terms.team),
+                min_ideas=terms.min_ideas,
+                min_score=terms.min_score,
+                deep_dive=terms.deep_dive,
             )
-        )  # fmt: skip
+        )
 
     def warn(self, text: str, role: str = "") -> None:
         """Add a warning to the result, once per text. The discussion continues."""
@@ -137,35 +182,50 @@ class Table:
             self.discussion.ideas.append(idea)
             self.run.emit(
                 events.IdeaAdded(
-                    id=idea.id, title=idea.title, description=idea.description, category=idea.category,
-                    refines=idea.refines, round=idea.round, origin=idea.origin,
+                    id=idea.id,
+                    title=idea.title,
+                    description=idea.description,
+                    category=idea.category,
+                    refines=idea.refines,
+                    round=idea.round,
+                    origin=idea.origin,
                 )
-            )  # fmt: skip
+            )
 
     def revise(self, ideas: Sequence[Idea]) -> None:
         """Replace ideas by their new versions."""
-        found = {idea.id: idea for idea in ideas}
-        self.discussion.ideas = [found.get(idea.id, idea) for idea in self.discussion.ideas]
+        revised = {idea.id: idea for idea in ideas}
+        self.discussion.ideas = [revised.get(idea.id, idea) for idea in self.discussion.ideas]
         for idea in ideas:
             new = idea.history[-1]
             self.run.emit(
                 events.IdeaRevised(
-                    id=idea.id, version=idea.version, title=idea.title, description=idea.description,
-                    given_up=new.given_up, why=new.why, round=self.round,
+                    id=idea.id,
+                    version=idea.version,
+                    title=idea.title,
+                    description=idea.description,
+                    given_up=new.given_up,
+                    why=new.why,
+                    round=self.round,
                 )
-            )  # fmt: skip
+            )
 
     def score(self, scored: Sequence[Idea]) -> None:
         """Apply the scores of the scored ideas."""
-        found = {idea.id: idea for idea in scored}
-        self.discussion.ideas = [found.get(idea.id, idea) for idea in self.discussion.ideas]
+        by_id = {idea.id: idea for idea in scored}
+        self.discussion.ideas = [by_id.get(idea.id, idea) for idea in self.discussion.ideas]
         for idea in scored:
             self.run.emit(
                 events.IdeaScored(
-                    id=idea.id, criteria=idea.criteria or {}, score=idea.score or 0.0, pros=idea.pros,
-                    cons=idea.cons, feedback=idea.feedback, round=self.round,
+                    id=idea.id,
+                    criteria=idea.criteria or {},
+                    score=idea.score or 0.0,
+                    pros=idea.pros,
+                    cons=idea.cons,
+                    feedback=idea.feedback,
+                    round=self.round,
                 )
-            )  # fmt: skip
+            )
 
     async def deliver(self, result: Delivery) -> None:
         """Store the text to deliver. It has its own branch, keyed by content: a resume with more budget may
@@ -177,26 +237,26 @@ class Table:
     # ── result ──────
 
     def output(self, status: str) -> dict[str, Any]:
-        held, verdict, delivered = self.discussion, self.discussion.verdict, self.discussion.delivered
-        points = points_of(held.spoken)
+        discussion, verdict, delivered = self.discussion, self.discussion.verdict, self.discussion.delivered
+        points = points_of(discussion.spoken)
         return {
-            "topic": held.topic,
+            "topic": discussion.topic,
             "status": status,
-            "rounds": held.rounds_held,
-            "ideas": plain(held.ideas),
-            "final_idea": plain(held.final_idea),
+            "rounds": discussion.rounds_held,
+            "ideas": plain(discussion.ideas),
+            "final_idea": plain(discussion.final_idea),
             "scored": verdict is not None and verdict.scored,
             "below_threshold": verdict is not None and verdict.below_threshold,
             "leader_choice": None if verdict is None else verdict.leader_choice,
             "chosen": verdict is not None and verdict.chosen,
-            "reasoning": held.reason,
+            "reasoning": discussion.reason,
             "recommendation": self._recommendation(),
-            "deliverable": answer_of(held) or "",
+            "deliverable": answer_of(discussion) or "",
             "open_points": plain([point for point in points if not point.settled]),
             "settled_points": plain([point for point in points if point.settled]),
-            "messages": plain(held.messages),
+            "messages": plain(discussion.messages),
             "comparison": None if delivered is None else delivered.comparison,
-            "baseline": held.baseline,
+            "baseline": discussion.baseline,
             "warnings": self.warnings,
         }
 

@@ -22,7 +22,7 @@ from podium.workflows.council.policy import (
     score_ideas,
     score_text,
 )
-from podium.workflows.council.speakers import told_evaluations
+from podium.workflows.council.speakers import evaluations_text
 from podium.workflows.council.table import Table
 
 TOKENS_PER_IDEA = 260
@@ -38,46 +38,58 @@ async def validate(table: Table) -> None:
     ideas = table.discussion.ideas
 
     def check(answer: Evaluations) -> str:
-        return evaluation_problem([one.idea for one in answer.evaluations], ideas)
+        return evaluation_problem([evaluation.idea for evaluation in answer.evaluations], ideas)
 
     longest = min(MOST_TOKENS, TOKENS_PER_IDEA * len(ideas))
     try:
         answer = await table.ask(
-            MODERATOR, "validate", returns=Evaluations, check=check, longest=longest,
+            MODERATOR,
+            "validate",
+            returns=Evaluations,
+            check=check,
+            longest=longest,
             ids=[idea.id for idea in ideas],
-        )  # fmt: skip
-        given: Sequence[Mapping[str, Any]] = [one.model_dump() for one in answer.evaluations]
+        )
+        evaluations: Sequence[Mapping[str, Any]] = [
+            evaluation.model_dump() for evaluation in answer.evaluations
+        ]
     except InvalidReplyError as error:
-        given = salvaged(error.raw)
-        if not given:
+        evaluations = salvaged(error.raw)
+        if not evaluations:
             table.warn(f"The {NAMES[MODERATOR]} failed: {error.reason}", MODERATOR)
             return
     except StepFailedError as error:
         table.warn(f"The {NAMES[MODERATOR]} failed: {error.reason}", MODERATOR)
         return
-    table.score(score_ideas(ideas, given))
+    table.score(score_ideas(ideas, evaluations))
     unscored = [idea.id for idea in table.discussion.ideas if idea.score is None]
     if unscored:
-        table.warn(f"Without valid scores, and so below all others: {', '.join(unscored)}.", MODERATOR)
-    await table.say(MODERATOR, "validation", told_evaluations(table.discussion.ideas))
+        table.warn(f"Without valid scores, ranked below all others: {', '.join(unscored)}.", MODERATOR)
+    await table.say(MODERATOR, "validation", evaluations_text(table.discussion.ideas))
 
 
 def salvaged(raw: str) -> Sequence[Mapping[str, Any]]:
     """Return the evaluations of a reply that is invalid as a whole. Each is validated separately."""
-    found = find(raw, LooseEvaluations)
-    return [] if isinstance(found, Mismatch) else found.value.evaluations
+    parsed = find(raw, LooseEvaluations)
+    return [] if isinstance(parsed, Mismatch) else parsed.value.evaluations
 
 
 async def select(table: Table) -> None:
     """Let the leader present the winner. The leader's own choice counts only between equal scores."""
     ideas = table.discussion.ideas
     choice, reasoning, note = None, "", None
-    given = {"draft": shown_draft(table, LEADER), "points": [] if table.draft is None else table.draft.points}
     try:
         answer = await table.ask(
-            LEADER, "select", returns=Selection, check=lambda answer: selection_problem(answer, ideas),
-            longest=DOCUMENT_TOKENS, ids=[idea.id for idea in ideas], **_standing(ideas), **given,
-        )  # fmt: skip
+            LEADER,
+            "select",
+            returns=Selection,
+            check=lambda answer: selection_problem(answer, ideas),
+            longest=DOCUMENT_TOKENS,
+            ids=[idea.id for idea in ideas],
+            leading=_leading(ideas),
+            draft=shown_draft(table, LEADER),
+            points=[] if table.draft is None else table.draft.points,
+        )
         choice, reasoning, note = _chosen(answer.choice, ideas), answer.reasoning, answer.recommendation
         reasoning = reasoning or answer.choice
     except InvalidReplyError as error:
@@ -111,18 +123,18 @@ def _chosen(name: str, ideas: Sequence[Idea]) -> str | None:
 def _salvaged_choice(raw: str, ideas: Sequence[Idea]) -> tuple[str | None, str]:
     """Return the choice and the reasoning of an invalid reply: its fields if it has them, otherwise its
     text."""
-    found = find(raw, Selection)
-    if isinstance(found, Mismatch):
+    parsed = find(raw, Selection)
+    if isinstance(parsed, Mismatch):
         return named_in(raw, ideas), raw.strip()
-    answer: Selection = found.value
+    answer: Selection = parsed.value
     return _chosen(answer.choice, ideas), answer.reasoning or answer.choice
 
 
-def _standing(ideas: Sequence[Idea]) -> dict[str, Any]:
+def _leading(ideas: Sequence[Idea]) -> list[dict[str, str]]:
     """Return the ideas with the highest score before the leader selects; empty without scores."""
     verdict = decide(ideas, None, 0.0)
     leading = [verdict.idea, *verdict.tied] if verdict.scored else []
-    return {"leading": [{"id": idea.id, "title": idea.title} for idea in ideas if idea.id in leading]}
+    return [{"id": idea.id, "title": idea.title} for idea in ideas if idea.id in leading]
 
 
 def _recommendation(note: RecommendationNote | None, ideas: Sequence[Idea]) -> Recommendation | None:
@@ -130,8 +142,8 @@ def _recommendation(note: RecommendationNote | None, ideas: Sequence[Idea]) -> R
     if note is None or name is None:
         return None
     steps = [
-        NextStep(step=one.step, idea=resolve(one.idea, ideas) or name, effort=one.effort)
-        for one in note.next_steps
+        NextStep(step=step.step, idea=resolve(step.idea, ideas) or name, effort=step.effort)
+        for step in note.next_steps
     ]
     return Recommendation(idea=name, document=note.document, why=note.why, next_steps=steps)
 
@@ -140,9 +152,11 @@ def settle(
     table: Table, choice: str | None, reasoning: str = "", recommendation: Recommendation | None = None
 ) -> None:
     """Determine the winner by the rules and emit it."""
-    held = table.discussion
-    verdict = held.verdict = decide(held.ideas, choice, table.terms.min_score, reasoning, recommendation)
-    final = held.final_idea
+    discussion = table.discussion
+    verdict = discussion.verdict = decide(
+        discussion.ideas, choice, table.terms.min_score, reasoning, recommendation
+    )
+    final = discussion.final_idea
     if final is None:  # pragma: no cover - the winner is one of the ideas
         raise LookupError(verdict.idea)
     if verdict.below_threshold:
@@ -151,7 +165,7 @@ def settle(
             f"{table.terms.min_score:g}."
         )
     if not verdict.chosen:
-        table.warn(f"Nobody chose an idea: {final.id} is named because it came first.")
+        table.warn(f"No idea was scored or chosen: {final.id} is named because it came first.")
     fields = {name: getattr(verdict, name) for name in verdict.__struct_fields__ if name != "idea"}
     table.run.emit(
         events.Selected(id=final.id, title=final.title, score=final.score, round=table.round, **fields)

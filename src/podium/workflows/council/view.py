@@ -19,9 +19,9 @@ from podium.engine.events import (
 )
 from podium.engine.state import Fold
 from podium.report.presentation import Line
-from podium.report.words import count, one_line
+from podium.report.words import count, one_line, without_marks
 from podium.workflows.council import events
-from podium.workflows.council.discussion import CRITERIA, Discussion, Idea, Message, Spoken, Verdict
+from podium.workflows.council.discussion import CRITERIA, Details, Discussion, Idea, Message, Spoken, Verdict
 from podium.workflows.council.policy import (
     CRITIC,
     IDEATION,
@@ -39,9 +39,19 @@ from podium.workflows.council.policy import (
 from podium.workflows.delivery.events import BaselineCompared
 
 _TURNS = frozenset(
-    ("kickoff", "research", "ideate", "critique", "implement", "rebut", "synthesize", "validate", "select",
-     "visualize")
-)  # fmt: skip
+    (
+        "kickoff",
+        "research",
+        "ideate",
+        "critique",
+        "implement",
+        "rebut",
+        "synthesize",
+        "validate",
+        "select",
+        "visualize",
+    )
+)
 
 
 CLOSING_BRANCH = "closing"
@@ -64,6 +74,12 @@ class CouncilState(Fold):
         """Ids of the recommendation and the report."""
         self.failed: set[tuple[int, str]] = set()
         """Pairs of round and role with a failed step."""
+        self.phases: list[tuple[str, int]] = []
+        """Every phase with its round, in order."""
+        self.paths: dict[str, str] = {}
+        """Path of the step that each contribution came from, by id."""
+        self._asked: dict[tuple[str, str], str] = {}
+        """Path of the last step of each branch and role."""
         self._speaking: dict[str, str] = {}
         self._closing: set[str] = set()
         """Ids of the ideas that were scored because the budget ran out; an empty string stands for the
@@ -80,8 +96,11 @@ class CouncilState(Fold):
         match data:
             case RunCreated():
                 self.discussion.topic = data.request if isinstance(data.request, str) else ""
-            case StepStarted() if data.about.get("task") in _TURNS:
-                self._speaking[event.path] = str(data.about.get("role", ""))
+            case StepStarted() if data.kind == "ask":
+                role = str(data.about.get("role", ""))
+                self._asked[event.path.rpartition("/")[0], role] = event.path
+                if data.about.get("task") in _TURNS:
+                    self._speaking[event.path] = role
             case StepCompleted():
                 self._speaking.pop(event.path, None)
             case StepFailed():
@@ -95,18 +114,21 @@ class CouncilState(Fold):
                 closing = event.path.startswith(CLOSING_BRANCH)
                 if self._closing and not closing and isinstance(data, _GOES_ON):
                     self._reopen()
-                self._tell(data)
+                self._apply_data(data)
+                if isinstance(data, events.Said):
+                    self.paths[data.id] = self._asked.get((event.path, data.sender), "")
                 if isinstance(data, (events.IdeaScored, events.Selected)) and closing:
                     self._closing.add(data.id if isinstance(data, events.IdeaScored) else "")
             case _:
                 if event.type.startswith("run."):
                     self._speaking.clear()
 
-    def _tell(self, data: events.CouncilEvent) -> None:
+    def _apply_data(self, data: events.CouncilEvent) -> None:
         held = self.discussion
         match data:
             case events.Phase():
                 self.phase, self.round = data.phase, data.round
+                self.phases.append((data.phase, data.round))
                 self.deep_dive, self.min_ideas = data.deep_dive, data.min_ideas
                 held.rounds, held.team, held.min_score = data.rounds, data.team, data.min_score
                 held.rounds_held = min(max(data.round - 1, 0), data.rounds)
@@ -120,10 +142,15 @@ class CouncilState(Fold):
                 self._score(data)
             case events.Selected():
                 held.verdict = Verdict(
-                    idea=data.id, scored=data.scored, below_threshold=data.below_threshold, tied=data.tied,
-                    leader_choice=data.leader_choice, reasoning=data.reasoning, chosen=data.chosen,
+                    idea=data.id,
+                    scored=data.scored,
+                    below_threshold=data.below_threshold,
+                    tied=data.tied,
+                    leader_choice=data.leader_choice,
+                    reasoning=data.reasoning,
+                    chosen=data.chosen,
                     recommendation=data.recommendation,
-                )  # fmt: skip
+                )
             case events.Delivered():
                 held.delivered = data.result
             case events.ReportReady():
@@ -139,20 +166,33 @@ class CouncilState(Fold):
         held, last = self.discussion, self._closing
         held.verdict, held.delivered, self._closing = None, None, set()
         held.ideas = [
-            Idea(id=idea.id, title=idea.title, description=idea.description, category=idea.category,
-                 refines=idea.refines, round=idea.round, version=idea.version, history=idea.history,
-                 origin=idea.origin)
-            if idea.id in last else idea
+            Idea(
+                id=idea.id,
+                title=idea.title,
+                description=idea.description,
+                category=idea.category,
+                refines=idea.refines,
+                round=idea.round,
+                version=idea.version,
+                history=idea.history,
+                origin=idea.origin,
+            )
+            if idea.id in last
+            else idea
             for idea in held.ideas
-        ]  # fmt: skip
+        ]
 
     def _say(self, data: events.Said) -> None:
         """Add a message. A message that is emitted again after a resume replaces the earlier one and all
         after it."""
         message = Message(
-            id=data.id, sender=data.sender, to=data.to, content=data.content, timestamp=data.timestamp,
+            id=data.id,
+            sender=data.sender,
+            to=data.to,
+            content=data.content,
+            timestamp=data.timestamp,
             kind=data.kind,
-        )  # fmt: skip
+        )
         spoken = self.discussion.spoken
         number = int(data.id[1:]) if data.id[1:].isdigit() else len(spoken) + 1
         del spoken[max(number - 1, 0) :]
@@ -161,10 +201,15 @@ class CouncilState(Fold):
     def _add(self, data: events.IdeaAdded) -> None:
         held = self.discussion
         idea = Idea(
-            id=data.id, title=data.title, description=data.description, category=data.category,
-            refines=as_ids(data.refines), round=data.round, origin=data.origin,
-        )  # fmt: skip
-        known = [one.id for one in held.ideas]
+            id=data.id,
+            title=data.title,
+            description=data.description,
+            category=data.category,
+            refines=as_ids(data.refines),
+            round=data.round,
+            origin=data.origin,
+        )
+        known = [idea.id for idea in held.ideas]
         before = held.ideas[: known.index(data.id)] if data.id in known else held.ideas
         held.ideas = [*before, idea]
         held.verdict = held.delivered = None
@@ -173,61 +218,70 @@ class CouncilState(Fold):
         held = self.discussion
         held.ideas = [
             revised(
-                idea, title=data.title, description=data.description, given_up=data.given_up, why=data.why,
-                number=data.round, version=data.version,
-            ) if idea.id == data.id else idea
+                idea,
+                title=data.title,
+                description=data.description,
+                given_up=data.given_up,
+                why=data.why,
+                number=data.round,
+                version=data.version,
+            )
+            if idea.id == data.id
+            else idea
             for idea in held.ideas
-        ]  # fmt: skip
+        ]
 
     def _score(self, data: events.IdeaScored) -> None:
         held = self.discussion
         held.ideas = [
             msgspec.structs.replace(
-                idea, criteria=data.criteria, score=data.score, pros=data.pros, cons=data.cons,
-                feedback=data.feedback, validated=True,
-            ) if idea.id == data.id else idea
+                idea,
+                criteria=data.criteria,
+                score=data.score,
+                pros=data.pros,
+                cons=data.cons,
+                feedback=data.feedback,
+                validated=True,
+            )
+            if idea.id == data.id
+            else idea
             for idea in held.ideas
-        ]  # fmt: skip
+        ]
 
 
 PHASES = {"kickoff": "Kickoff", "validation": "Validation and selection", "visualization": "Visualization"}
 SAID = 100
 """Characters of a contribution on its terminal line."""
+MOST_READ = 2000
+"""Characters of a contribution that are read for these."""
 _IDEAS = re.compile(r"^- \*\*I\d+\. ", re.MULTILINE)
 _LEAD = re.compile(r"^(?:Choice: I\d+\s+|\((?:Without search|Looked up)[^)]*\)\s*)")
 """Prefixes that are not a contribution's own words."""
-
-
-def line_of(event: Event, council: CouncilState) -> Line | None:
-    """Return the line of a council event, or None. `council` must already include the event."""
-    teller = _LINES.get(type(event.data))
-    return None if teller is None else teller(event.data, council)
 
 
 def _phase(data: events.Phase, council: CouncilState) -> Line:
     if data.phase == "exploration":
         return Line(f"Round {data.round} of {data.rounds}", "result", mark="▸")
     if data.phase == "kickoff":
-        told = f"{count(len(data.team), 'member')}, {count(data.rounds, 'round')}"
-        return Line(f"Kickoff: {told}", "result", mark="▸")
+        summary = f"{count(len(data.team), 'member')}, {count(data.rounds, 'round')}"
+        return Line(f"Kickoff: {summary}", "result", mark="▸")
     return Line(PHASES.get(data.phase, data.phase), "result", mark="▸")
 
 
 def _said(data: events.Said, council: CouncilState) -> Line:
-    to = f" to {_name(data.to)}" if data.to != "team" else ""
-    return Line(f"{_name(data.sender)}{to}: {_gist(data)}", indent=1)
+    to = f" to {name_of(data.to)}" if data.to != "team" else ""
+    return Line(f"{name_of(data.sender)}{to}: {gist_of(data, data.details)}", indent=1)
 
 
-def _gist(data: events.Said) -> str:
+def gist_of(data: events.Said | Message, details: Details) -> str:
     """Return the first words of a contribution and the counts of its details. Content that other lines show
     is only counted."""
     if data.kind in ("validation", "visualization"):
         return "scores" if data.kind == "validation" else "a page of its own"
-    details = data.details
     if data.kind == "ideation" and data.to == "team" and _IDEAS.match(data.content):
         revised = f", {len(details.revised)} revised" if details.revised else ""
         return count(len(_IDEAS.findall(data.content)), "new idea") + revised
-    told = [
+    notes = [
         count(len(details.evidence), "evidence card") if details.evidence else "",
         count(len(details.risks), "risk") if details.risks else "",
         count(len(details.open_questions), "open question") if details.open_questions else "",
@@ -235,9 +289,9 @@ def _gist(data: events.Said) -> str:
         f"{len(details.revised)} revised" if details.revised else "",
         f"{len(details.settled)} settled" if details.settled else "",
     ]
-    counted = ", ".join(part for part in told if part)
+    counted = ", ".join(part for part in notes if part)
     own = data.content if details.own < 0 else data.content[: details.own]
-    words = one_line(_LEAD.sub("", own), SAID)
+    words = one_line(without_marks(_LEAD.sub("", own[:MOST_READ])), SAID)
     return f"{words} ({counted})" if counted else words
 
 
@@ -257,17 +311,19 @@ def _scored(data: events.IdeaScored, council: CouncilState) -> Line:
     idea = council.discussion.idea(data.id)
     title = one_line(idea.title, 80) if idea is not None else ""
     parts = " ".join(f"{data.criteria.get(name, 0):g}" for name in CRITERIA)
-    return Line(f"{data.id} {title}", "result", (score_text(data.score), parts), "◆", 1)
+    return Line(f"{data.id} {title}", "result", (score_text(data.score), parts), "◆", 1, score_in="notes")
 
 
 def _selected(data: events.Selected, council: CouncilState) -> Line:
     score = (score_text(data.score),)
-    low = " (below the threshold)" if data.below_threshold else "" if data.chosen else " (nobody chose it)"
+    low = " (below the threshold)" if data.below_threshold else "" if data.chosen else " (not chosen)"
     other = ""
     if data.leader_choice and data.leader_choice != data.id:
         other = f"; the leader preferred {data.leader_choice}"
     weight = "warning" if data.below_threshold or not data.scored or not data.chosen else "result"
-    return Line(f"Winner: {data.id} {one_line(data.title, 100)}{low}{other}", weight, score, "★")
+    return Line(
+        f"Winner: {data.id} {one_line(data.title, 100)}{low}{other}", weight, score, "★", score_in="notes"
+    )
 
 
 def _ready(data: events.ReportReady, council: CouncilState) -> Line:
@@ -279,11 +335,12 @@ def _warned(data: events.Warned, council: CouncilState) -> Line:
     return Line(one_line(data.message, 300), "warning", mark="!", indent=1)
 
 
-def _name(role: str) -> str:
+def name_of(role: str) -> str:
+    """Return the name of a role."""
     return NAMES.get(role, one_line(role, 40))
 
 
-_LINES: dict[type[EventData], Callable[[Any, CouncilState], Line | None]] = {
+LINES: dict[type[EventData], Callable[[Any, CouncilState], Line | None]] = {
     events.Phase: _phase,
     events.Said: _said,
     events.IdeaAdded: _idea,
@@ -338,7 +395,9 @@ def _row(council: CouncilState, role: str, alive: bool) -> Line:
 
 
 def _sign(council: CouncilState, role: str, number: int, speaks: bool) -> str:
-    spoke = any(one.round == number and one.message.sender == role for one in council.discussion.spoken)
+    spoke = any(
+        spoken.round == number and spoken.message.sender == role for spoken in council.discussion.spoken
+    )
     if speaks and council.round == number:
         return SPEAKS
     if spoke:

@@ -10,7 +10,6 @@ from msgspec import Meta
 from podium.agents.ask import Run
 from podium.engine.branch import Ok
 from podium.engine.effect import Effect
-from podium.errors import BudgetExhaustedError, StepFailedError
 from podium.workflows.delivery import agents, events
 from podium.workflows.delivery.contracts import Draft, Pick
 from podium.workflows.delivery.flow import Desk, blind_comparison, room_of, worst_case
@@ -42,13 +41,16 @@ async def baseline(desk: Desk, document: str) -> events.BaselineCompared | None:
         best = await _best(desk, drafts)
         if best is None:
             return None
-        kept = await run.artifact(BASELINE_FILE, best.strip() + "\n", "text/markdown")
+        artifact = await run.artifact(BASELINE_FILE, best.strip() + "\n", "text/markdown")
         comparison = await blind_comparison(desk, document, best, ("the result", "the baseline"))
         preferred = "" if comparison is None else _PREFERRED[comparison.preferred]
         outcome = events.BaselineCompared(
-            n=len(drafts), preferred=preferred, why=[] if comparison is None else comparison.why,
-            tokens=await _tokens_spent(run) - before, artifact=kept.id,
-        )  # fmt: skip
+            n=len(drafts),
+            preferred=preferred,
+            why=[] if comparison is None else comparison.why,
+            tokens=await _tokens_spent(run) - before,
+            artifact=artifact.id,
+        )
         run.emit(outcome)
         if outcome.preferred == "baseline":
             run.warn(
@@ -68,10 +70,10 @@ async def _drafts(desk: Desk, number: int) -> list[str]:
         )
 
     made = await run.gather({f"draft-{nth}": draft() for nth in range(1, number + 1)})
-    failed = [one.error for one in made.values() if not isinstance(one, Ok)]
+    failed = [outcome.error for outcome in made.values() if not isinstance(outcome, Ok)]
     if failed:
         run.warn(f"{len(failed)} of {number} drafts of the baseline failed: {failed[0]}")
-    return [one.value.document for one in made.values() if isinstance(one, Ok)]
+    return [outcome.value.document for outcome in made.values() if isinstance(outcome, Ok)]
 
 
 async def _best(desk: Desk, drafts: Sequence[str]) -> str | None:
@@ -84,15 +86,20 @@ async def _best(desk: Desk, drafts: Sequence[str]) -> str | None:
     def check(pick: Pick) -> str:
         return "" if pick.best <= len(drafts) else f"best must be a number from 1 to {len(drafts)}"
 
-    try:
+    warning = "There is no baseline, because the best draft could not be picked"
+    async with desk.run.until_exhausted(warning, or_failed=True):
         pick = await desk.run.ask(
-            agents.JUDGE, "pick", returns=Pick, check=check, request=desk.request, form=desk.form,
-            answers=answers, rule=desk.judged_by,
-        )  # fmt: skip
-    except (StepFailedError, BudgetExhaustedError) as error:
-        desk.run.warn(f"There is no baseline, because the best draft could not be picked: {error}")
-        return None
-    return drafts[pick.best - 1]
+            agents.JUDGE,
+            "pick",
+            returns=Pick,
+            check=check,
+            request=desk.request,
+            form=desk.form,
+            answers=answers,
+            rule=desk.judged_by,
+        )
+        return drafts[pick.best - 1]
+    return None
 
 
 async def _tokens_spent(run: Run) -> int:

@@ -24,7 +24,7 @@ class Draft(Reply):
     """One direct answer to the whole request."""
 
     points: list[Line] = Field(min_length=1, max_length=30)
-    """What a complete answer contains."""
+    """Points that a complete answer contains."""
     ideas: list[Line] = Field(default=[], max_length=8)
     """Ideas to choose from, where something has to be invented."""
     document: Text
@@ -54,12 +54,12 @@ class Edit(Reply):
     document: str | None = None
     """The whole text anew, where changes to passages are not enough."""
     still_missing: list[Line] = Field(default=[], max_length=20)
-    """What of the request is not answered even now."""
+    """Parts of the request that are still not answered."""
     send_back: list[Line] = Field(default=[], max_length=12)
 
 
 class Scores(Reply):
-    """How well one text serves the request, each from 1 to 10."""
+    """Scores of one text for the request, each from 1 to 10."""
 
     complete: int = Field(ge=1, le=10)
     correct: int = Field(ge=1, le=10)
@@ -89,7 +89,7 @@ Preferred = Literal["team", "draft", "equal"]
 
 @dataclass(frozen=True)
 class Comparison:
-    """What two blind comparisons, in opposite orders, say of the team's text and the direct draft."""
+    """Result of two blind comparisons, in opposite orders, of the team's text and the direct draft."""
 
     preferred: Preferred
     why: list[str]
@@ -106,7 +106,7 @@ class Delivered:
     missing: Sequence[str] = ()
     """Parts of the request that the editor found unanswered."""
     edited: Edited | None = None
-    """What the editor found and did, as it was recorded."""
+    """Recorded findings and changes of the editor."""
     comparison: Comparison | None = None
     replaced: str = ""
     """The team's own text, where the direct draft was judged better and is handed over instead."""

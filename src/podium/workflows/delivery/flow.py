@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated
 
 from msgspec import Meta
@@ -18,7 +19,7 @@ from podium.engine.branch import Failed, Ok
 from podium.engine.effect import Effect
 from podium.engine.events import Charge
 from podium.engine.process import offload
-from podium.errors import BudgetExhaustedError, StepFailedError
+from podium.errors import StepFailedError
 from podium.models.model import Call
 from podium.models.registry import context_window
 from podium.report.words import count
@@ -100,14 +101,18 @@ async def direct_draft(desk: Desk, material: Sequence[tuple[str, str]] = ()) -> 
             return None
         try:
             draft = await run.ask(
-                agents.DRAFTER, "draft", returns=Draft, request=desk.request, form=desk.form,
+                agents.DRAFTER,
+                "draft",
+                returns=Draft,
+                request=desk.request,
+                form=desk.form,
                 material=within(material, await room_of(run, agents.DRAFTER)),
-            )  # fmt: skip
+            )
         except StepFailedError as error:
             desk.warn(f"There is no direct draft to compare with: {error.reason}")
             return None
-        kept = await run.artifact(DRAFT_FILE, draft.document.strip() + "\n", "text/markdown")
-        run.emit(events.Drafted(artifact=kept.id, points=draft.points))
+        artifact = await run.artifact(DRAFT_FILE, draft.document.strip() + "\n", "text/markdown")
+        run.emit(events.Drafted(artifact=artifact.id, points=draft.points))
         return draft
 
 
@@ -151,15 +156,13 @@ async def deliver(
     run = desk.run
     async with run.branch("delivery"), run.closing():
         delivered = Delivered(document)
-        try:
+        async with run.until_exhausted("The result was not checked to the end", warn=desk.warn):
             if desk.editor and document.strip():
                 delivered = await _edit(desk, delivered, draft, material, gaps, revise, accept)
             if settle is not None and delivered.checked:
                 delivered.document = await settle(delivered.document)
             if draft is not None and document.strip():
                 delivered.comparison = await _compare(desk, desk.rendered(delivered.document), draft.document)
-        except BudgetExhaustedError as error:
-            desk.warn(f"The result was not checked to the end: {error}")
         if draft is not None and delivered.comparison is not None:
             await _settle(desk, delivered, draft, delivered.comparison, replace=replace)
     for gap in delivered.missing:
@@ -178,35 +181,34 @@ async def _edit(
 ) -> Delivered:
     """Ask the editor. The document may go back to its authors once. If the editor fails, nothing changes."""
     remarks: list[str] = []
+    ending_early = partial(desk.run.until_exhausted, warn=desk.warn, or_failed=True)
 
-    async def rework(given: list[str]) -> str:
-        return await _rework(desk, delivered.document, draft, material, given)
+    async def rework(new: list[str]) -> str:
+        return await _rework(desk, delivered.document, draft, material, new)
 
     while True:
-        try:
+        edit: Edit | None = None
+        async with ending_early("The editor did not check the result"):
             edit = await _ask_editor(desk, delivered.document, draft, material, gaps, remarks)
-        except (StepFailedError, BudgetExhaustedError) as error:
-            reason = error.reason if isinstance(error, StepFailedError) else error
-            desk.warn(f"The editor did not check the result: {reason}")
-            return delivered
         if edit is None:
             return delivered
-        told = events.Edited(
-            parts=len(edit.parts), missing=edit.still_missing, sent_back=edit.send_back,
-            changes=len(edit.changes), rewritten=edit.document is not None,
-        )  # fmt: skip
-        desk.run.emit(told)
+        event = events.Edited(
+            parts=len(edit.parts),
+            missing=edit.still_missing,
+            sent_back=edit.send_back,
+            changes=len(edit.changes),
+            rewritten=edit.document is not None,
+        )
+        desk.run.emit(event)
         text, refused = await offload(accepted, edit, delivered.document, accept)
         if not edit.send_back:
             if refused:
                 whole = "The editor's version was" if edit.document is not None else _counted(refused, edit)
-                desk.warn(f"{whole} not taken over: {' '.join(dict.fromkeys(refused))}")
-            return Delivered(text, checked=True, missing=edit.still_missing, edited=told)
+                desk.warn(f"{whole} not applied: {' '.join(dict.fromkeys(refused))}")
+            return Delivered(text, checked=True, missing=edit.still_missing, edited=event)
         remarks, delivered.document = list(edit.send_back), text
-        try:
+        async with ending_early("The editor's remarks could not be worked in"):
             delivered = Delivered(await (revise or rework)(remarks))
-        except (StepFailedError, BudgetExhaustedError) as error:
-            desk.warn(f"The editor's remarks could not be worked in: {error}")
 
 
 def _counted(refused: list[str], edit: Edit) -> str:
@@ -226,7 +228,7 @@ async def _ask_editor(
     whole = desk.rewrites and may_rewrite(document, agents.EDITOR.max_tokens)
     room = await room_of(run, agents.EDITOR) - len(document) - (0 if draft is None else len(draft.document))
     shown = within(unseen(material, document), room, desk.seal)
-    if not await affordable(run, agents.EDITOR, document, *(str(one) for one in (draft, shown))):
+    if not await affordable(run, agents.EDITOR, document, str(draft), str(shown)):
         desk.warn("The editor did not check the result: the budget does not allow it.")
         return None
 
@@ -234,10 +236,21 @@ async def _ask_editor(
         return edit_problem(edit, document, may_rewrite=whole, may_send_back=may_send_back)
 
     return await run.ask(
-        agents.EDITOR, "edit_result", returns=Edit, check=check, request=desk.request, form=desk.form,
-        document=desk.seal(document, "the document"), draft=draft, material=shown, known_gaps=list(gaps),
-        sent_back=remarks, rule=desk.rule, may_rewrite=whole, may_send_back=may_send_back,
-    )  # fmt: skip
+        agents.EDITOR,
+        "edit_result",
+        returns=Edit,
+        check=check,
+        request=desk.request,
+        form=desk.form,
+        document=desk.seal(document, "the document"),
+        draft=draft,
+        material=shown,
+        known_gaps=list(gaps),
+        sent_back=remarks,
+        rule=desk.rule,
+        may_rewrite=whole,
+        may_send_back=may_send_back,
+    )
 
 
 async def _rework(
@@ -246,10 +259,16 @@ async def _rework(
     """Let an author work the editor's remarks into the document."""
     room = await room_of(desk.run, agents.AUTHOR) - len(document)
     text = await desk.run.ask(
-        agents.AUTHOR, "rework", request=desk.request, form=desk.form, remarks=remarks, rule=desk.rule,
-        document=desk.seal(document, "the document"), draft=_readable(desk, draft),
+        agents.AUTHOR,
+        "rework",
+        request=desk.request,
+        form=desk.form,
+        remarks=remarks,
+        rule=desk.rule,
+        document=desk.seal(document, "the document"),
+        draft=_readable(desk, draft),
         material=within(material, room, desk.seal),
-    )  # fmt: skip
+    )
     return desk.run.marked(text) + "\n" if text.strip() else document
 
 
@@ -283,15 +302,21 @@ async def blind_comparison(
     async def judge(a: str, b: str) -> Judgement:
         async with run.closing():
             return await run.ask(
-                agents.JUDGE, "compare", returns=Judgement, request=desk.request, form=desk.form,
-                a=desk.seal(a, "answer A"), b=desk.seal(b, "answer B"), rule=desk.judged_by,
-            )  # fmt: skip
+                agents.JUDGE,
+                "compare",
+                returns=Judgement,
+                request=desk.request,
+                form=desk.form,
+                a=desk.seal(a, "answer A"),
+                b=desk.seal(b, "answer B"),
+                rule=desk.judged_by,
+            )
 
     both = await run.gather({"team-first": judge(document, other), "draft-first": judge(other, document)})
     for outcome in both.values():
         if isinstance(outcome, Failed):
             desk.warn(f"One comparison with {names[1]} failed: {outcome.error}")
-    first, second = (one.value if isinstance(one, Ok) else None for one in both.values())
+    first, second = (outcome.value if isinstance(outcome, Ok) else None for outcome in both.values())
     return decided(first, second, names)
 
 
@@ -347,9 +372,16 @@ async def affordable(run: Run, agent: Agent, *texts: str, times: int = 1) -> boo
 def worst_case(run: Run, agent: Agent, texts: str) -> Charge:
     """Return the maximum cost of a call with these texts."""
     call = Call(
-        run_id=run.id, workflow=run.workflow, path="", agent=agent.name, role=agent.role, task="",
-        system=agent.system, prompt=texts + " " * PROMPT, max_tokens=agent.max_tokens,
-    )  # fmt: skip
+        run_id=run.id,
+        workflow=run.workflow,
+        path="",
+        agent=agent.name,
+        role=agent.role,
+        task="",
+        system=agent.system,
+        prompt=texts + " " * PROMPT,
+        max_tokens=agent.max_tokens,
+    )
     return run.models.worst_case(run.models.for_agent(agent, run.config), call)
 
 

@@ -39,11 +39,7 @@ def affords_floor(budget: Budget, draft: Charge) -> bool:
 
 def affords(budget: Budget, needed: Charge) -> bool:
     """Return whether every budget ceiling allows a charge."""
-    return (
-        (budget.calls is None or needed.calls <= budget.calls)
-        and (budget.tokens is None or needed.tokens <= budget.tokens)
-        and (budget.usd is None or needed.usd <= budget.usd)
-    )
+    return budget.affords(needed)
 
 
 def may_rewrite(document: str, reply_tokens: int) -> bool:
@@ -117,15 +113,15 @@ def accepted(edit: Edit, document: str, accept: Accept | None) -> tuple[str, lis
         return new, []
     if edit.document is not None or len(edit.changes) == 1:
         return document, [why]
-    kept, refused = list[Change](), list[str]()
+    allowed, refused = list[Change](), list[str]()
     for change in edit.changes:
-        tried = edited(edit.model_copy(update={"changes": [*kept, change]}), document)
+        tried = edited(edit.model_copy(update={"changes": [*allowed, change]}), document)
         why = accept(document, tried)
         if why:
             refused.append(why)
         else:
-            kept.append(change)
-    return edited(edit.model_copy(update={"changes": kept}), document), refused
+            allowed.append(change)
+    return edited(edit.model_copy(update={"changes": allowed}), document), refused
 
 
 def edited(edit: Edit, document: str) -> str:
@@ -145,8 +141,8 @@ def _overlap(changes: Sequence[Change], document: str) -> bool:
 
 
 def _spans(changes: Sequence[Change], document: str) -> list[tuple[int, int, str]]:
-    found = ((document.index(one.find), one) for one in changes)
-    return sorted((start, start + len(one.find), one.replace) for start, one in found)
+    starts = ((document.index(change.find), change) for change in changes)
+    return sorted((start, start + len(change.find), change.replace) for start, change in starts)
 
 
 def decided(
@@ -166,8 +162,8 @@ def decided(
             votes.append((_choice(judgement, a, b), _named(judgement.why, a, names)))
     if not votes:
         return None
-    found: set[Preferred] = {vote for vote, _ in votes if vote != "equal"}
-    preferred: Preferred = found.pop() if len(found) == 1 and len(votes) == len(orders) else "equal"
+    choices: set[Preferred] = {vote for vote, _ in votes if vote != "equal"}
+    preferred: Preferred = choices.pop() if len(choices) == 1 and len(votes) == len(orders) else "equal"
     return Comparison(preferred, [why for vote, why in votes if vote == preferred or preferred == "equal"])
 
 

@@ -9,8 +9,7 @@ from typing import Any
 
 from podium.models.model import Call
 from podium.models.rehearsal import rehearses, request_in, section
-from podium.models.request_words import keywords
-from podium.models.sample_values import LABEL
+from podium.models.sample_values import LABEL, keywords
 
 
 @rehearses("*", "draft")

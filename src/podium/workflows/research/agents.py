@@ -36,7 +36,7 @@ SUPERVISOR = Agent(
 ANALYST = Agent(
     "Analyst",
     role="analyst",
-    instructions="You read sources and say what they hold, with the id of each that says it." + _UNTRUSTED,
+    instructions="You read sources and say what they contain, with the id of each that says it." + _UNTRUSTED,
     temperature=0.3,
     max_tokens=6000,
     attempts=1,
@@ -68,7 +68,7 @@ FACT_CHECKER = Agent(
 EDITOR = Agent(
     "Editor",
     role="editor",
-    instructions="You mend the language of articles. You change no fact and no citation.",
+    instructions="You correct the language of articles. You change no fact and no citation.",
     temperature=0.2,
     max_tokens=16_000,
     attempts=1,
@@ -76,10 +76,15 @@ EDITOR = Agent(
 )
 
 _OF = {
-    "content_synthesizer": ANALYST, "summarization": ANALYST, "insight_extractor": ANALYST,
-    "introduction_writer": WRITER, "article_writer": WRITER, "conclusion_writer": WRITER,
-    "fact_checker": FACT_CHECKER, "editor": EDITOR,
-}  # fmt: skip
+    "content_synthesizer": ANALYST,
+    "summarization": ANALYST,
+    "insight_extractor": ANALYST,
+    "introduction_writer": WRITER,
+    "article_writer": WRITER,
+    "conclusion_writer": WRITER,
+    "fact_checker": FACT_CHECKER,
+    "editor": EDITOR,
+}
 
 
 def agent_of(worker: str, *, cheaper: bool = False, words: int = 0) -> Agent:

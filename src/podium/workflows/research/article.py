@@ -14,7 +14,6 @@ from itertools import count
 from typing import Any
 
 import msgspec
-from jinja2 import Environment
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup
@@ -24,7 +23,7 @@ from podium.report.words import one_line, shorten, web_address
 from podium.workflows.research.contracts import Claim, FinalOutput, Passage, Source
 from podium.workflows.research.measures.citations import Mark, marks_of, unmarked
 from podium.workflows.research.measures.markup import CLOSE, OPEN, blocks_of, cleaned, understands_citations
-from podium.workflows.research.measures.quotes import excerpt
+from podium.workflows.research.measures.quotes import Excerpt, excerpt
 from podium.workflows.research.measures.structure import description_of
 from podium.workflows.research.measures.styles import STYLES, Reference, references, render
 from podium.workflows.research.report_data import (
@@ -49,14 +48,6 @@ LONGEST_QUOTE = 1_200
 SNIPPET = 400
 
 
-class Quoted(msgspec.Struct, frozen=True):
-    """A quotation with the words around it."""
-
-    before: str = ""
-    quote: str = ""
-    after: str = ""
-
-
 class Card(msgspec.Struct, frozen=True):
     """One claim with all sources that it cites."""
 
@@ -67,20 +58,20 @@ class Card(msgspec.Struct, frozen=True):
     verdict: str
     """`verified`, `unverified`, `contradicted`, or empty if it was not checked."""
     reason: str
-    passage: Quoted
+    passage: Excerpt
     quoted_from: str = ""
     """Id of the quoted source. Empty if there is no quotation."""
 
 
-def quoted(text: str, quote: str, start: int, end: int) -> Quoted:
+def quoted(text: str, quote: str, start: int, end: int) -> Excerpt:
     """Return a quotation with its surroundings, from the stored text if there is one."""
     if not text or not 0 <= start < end <= len(text):
-        return Quoted(quote=shorten(quote, LONGEST_QUOTE))
-    before, words, after = excerpt(text, start, end)
-    return Quoted(before, shorten(words, LONGEST_QUOTE), after)
+        return Excerpt(quote=shorten(quote, LONGEST_QUOTE))
+    whole = excerpt(text, start, end)
+    return whole._replace(quote=shorten(whole.quote, LONGEST_QUOTE))
 
 
-def passage_of(passage: Passage, texts: Mapping[str, str]) -> Quoted:
+def passage_of(passage: Passage, texts: Mapping[str, str]) -> Excerpt:
     """Return a passage of a contradiction with its surroundings."""
     return quoted(texts.get(passage.source_id, ""), passage.quote, passage.start, passage.end)
 
@@ -89,16 +80,16 @@ def cards_of(
     marks: Iterable[Mark], sources: Sequence[Source], claims: Sequence[Claim], texts: Mapping[str, str]
 ) -> dict[str, Card]:
     """Return a card for every sentence with a citation, in reading order."""
-    known = {one.id: one for one in sources}
-    checked = {_same(one.text): one for one in claims}
+    known = {source.id: source for source in sources}
+    checked = {_same(claim.text): claim for claim in claims}
     cited: dict[str, dict[str, Source]] = {}
     for mark in marks:
-        found = {one: known[one] for one in mark.source_ids if one in known}
-        if found:
-            cited.setdefault(mark.sentence, {}).update(found)
+        own = {source_id: known[source_id] for source_id in mark.source_ids if source_id in known}
+        if own:
+            cited.setdefault(mark.sentence, {}).update(own)
     return {
-        sentence: _card(number, sentence, list(found.values()), checked.get(_same(sentence)), texts)
-        for number, (sentence, found) in enumerate(cited.items(), 1)
+        sentence: _card(number, sentence, list(own.values()), checked.get(_same(sentence)), texts)
+        for number, (sentence, own) in enumerate(cited.items(), 1)
     }
 
 
@@ -112,17 +103,17 @@ def _card(
 ) -> Card:
     if claim is None:
         return Card(number, sentence, tuple(sources), "", "", _snippet(sources[0]))
-    first = [one for one in sources if one.id == claim.quote_source]
+    first = [source for source in sources if source.id == claim.quote_source]
     if not claim.quote or not first:
         return Card(number, sentence, tuple(sources), claim.verdict, claim.reason, _snippet(sources[0]))
     passage = quoted(texts.get(first[0].id, ""), claim.quote, claim.start, claim.end)
-    ordered = (*first, *(one for one in sources if one not in first))
+    ordered = (*first, *(source for source in sources if source not in first))
     return Card(number, sentence, ordered, claim.verdict, claim.reason, passage, first[0].id)
 
 
-def _snippet(source: Source) -> Quoted:
+def _snippet(source: Source) -> Excerpt:
     """Return the source's search snippet, for a claim without a quotation."""
-    return Quoted(before=shorten(source.snippet.strip(), SNIPPET))
+    return Excerpt(before=shorten(source.snippet.strip(), SNIPPET))
 
 
 PACKAGE = "podium.workflows.research"
@@ -154,12 +145,18 @@ def html_of(
     markdown = unmarked(markdown)
     cards = cards_of(marks, sources, claims, texts)
     entries = references(markdown, sources, style)
-    labels = {one.source_id: _label(one) for one in entries}
-    templates = templates_of(PACKAGE)
-    shown = templates.get_template("evidence.html").render(
-        cards=cards.values(), references=entries, labels=labels, numeric=style == "numeric",
-        first=_first_marks(marks, cards), signs=SIGNS, verdicts=VERDICTS, address=web_address,
-    )  # fmt: skip
+    labels = {entry.source_id: _label(entry) for entry in entries}
+    shown = _render(
+        "evidence",
+        cards=cards.values(),
+        references=entries,
+        labels=labels,
+        numeric=style == "numeric",
+        first=_first_marks(marks, cards),
+        signs=SIGNS,
+        verdicts=VERDICTS,
+        address=web_address,
+    )
     cites = _citations(marks, cards, labels, style == "numeric")
     return f'<div class="prose article">{_body(markdown, cites)}</div>\n{shown}'
 
@@ -169,11 +166,11 @@ def _citations(
 ) -> list[str]:
     """Return every citation of the text as HTML links to the card of its sentence."""
     cite: Any = templates_of(PACKAGE).get_template("_cite.html").module
-    found: list[str] = []
+    links: list[str] = []
     for number, mark in enumerate(marks, 1):
-        cited = [(one, labels[one]) for one in mark.source_ids if one in labels]
-        found.append(str(cite.cite(number, cards.get(mark.sentence), cited, numeric, VERDICTS)))
-    return found
+        cited = [(source_id, labels[source_id]) for source_id in mark.source_ids if source_id in labels]
+        links.append(str(cite.cite(number, cards.get(mark.sentence), cited, numeric, VERDICTS)))
+    return links
 
 
 def _body(markdown: str, citations: Sequence[str]) -> str:
@@ -181,7 +178,7 @@ def _body(markdown: str, citations: Sequence[str]) -> str:
     numbers = count(1)
     text = _TITLE.sub("", prose(markdown, understands_citations, _leaves_places), count=1)
     text = _SECTION.sub(lambda _: f'<h2 id="part-{next(numbers)}">', text)
-    return _PLACE.sub(lambda found: citations[int(found[2]) - 1], text).strip()
+    return _PLACE.sub(lambda match: citations[int(match[2]) - 1], text).strip()
 
 
 def _leaves_places(parser: MarkdownIt) -> None:
@@ -202,11 +199,11 @@ def _label(entry: Reference) -> str:
 
 def _first_marks(marks: Sequence[Mark], cards: Mapping[str, Card]) -> dict[int, int]:
     """Return the number of the first citation of each card."""
-    found: dict[int, int] = {}
+    first: dict[int, int] = {}
     for number, mark in enumerate(marks, 1):
         if mark.sentence in cards:
-            found.setdefault(cards[mark.sentence].number, number)
-    return found
+            first.setdefault(cards[mark.sentence].number, number)
+    return first
 
 
 _CITED = re.compile(r"\s*\[[\d, ]+\]")
@@ -216,12 +213,18 @@ def to_page(output: FinalOutput, *, topic: str, run_id: str, rehearsal: bool, in
     """Return the HTML page of the article alone. `incomplete` names the truncated texts."""
     article = output.article
     content = article.content if article else ""
-    return templates_of(PACKAGE).get_template("page.html").render(
-        title=one_line(article.title if article else topic, 200), topic=topic, run_id=run_id,
-        rehearsal=rehearsal, description=description_of(content), words=article.word_count if article else 0,
-        minutes=article.reading_time if article else 0, parts=_parts(content), incomplete=incomplete,
-        article=kept_html(article.html) if article else "There is no article.",
-    )  # fmt: skip
+    return _render(
+        "page",
+        title=one_line(article.title if article else topic, 200),
+        topic=topic,
+        run_id=run_id,
+        rehearsal=rehearsal,
+        description=description_of(content),
+        article=article,
+        parts=_parts(content),
+        incomplete=incomplete,
+        content=kept_html(article.html) if article else "There is no article.",
+    )
 
 
 def to_record(
@@ -239,34 +242,45 @@ def to_record(
     data = output.shown()
     article = output.article
     title = one_line(article.title if article else topic, 200)
-    return templates_of(PACKAGE).get_template("record.html").render(
-        title=f"Record: {title}", topic=topic, run_id=run_id, rehearsal=rehearsal, models=list(models),
-        status=output.status, words=article.word_count if article else 0,
-        cited=len(article.cited) if article else 0, incomplete=incomplete,
-        unsourced=len(article.unsourced) if article else 0,
-        warnings=[one for one in output.warnings if one != incomplete], notes=list(output.system_notes),
-        sources=data["sources"], quality=output.quality.overall if output.quality else None,
-        checks=checks_of(data), metrics=output.metrics,
+    return _render(
+        "record",
+        title=f"Record: {title}",
+        topic=topic,
+        run_id=run_id,
+        rehearsal=rehearsal,
+        models=list(models),
+        output=output,
+        article=article,
+        incomplete=incomplete,
+        warnings=[warning for warning in output.warnings if warning != incomplete],
+        checks=checks_of(data),
         tasks=", ".join(f"{count} {word}" for word, count in output.metrics.tasks.items() if count),
-        phases=[PHASES.get(one["to"], one["to"]) for one in rows(data, "phase_history")],
+        phases=[PHASES.get(entry["to"], entry["to"]) for entry in rows(data, "phase_history")],
         sections=_sections(data, output, texts or {}, rehearsal),
-    )  # fmt: skip
+    )
+
+
+def _render(name: str, **context: Any) -> str:
+    return templates_of(PACKAGE).get_template(f"{name}.html").render(**context)
 
 
 def _parts(content: str) -> list[str]:
     """Return the article's own section titles, without the generated references."""
     return [
-        _CITED.sub("", one.text) for one in blocks_of(content)
-        if one.kind == "heading" and one.level == 2 and one.text != "References"
-    ]  # fmt: skip
+        _CITED.sub("", block.text)
+        for block in blocks_of(content)
+        if block.kind == "heading" and block.level == 2 and block.text != "References"
+    ]
 
 
 def _sections(
     data: Data, output: FinalOutput, texts: Mapping[str, str], rehearsal: bool
 ) -> list[tuple[str, str, Markup]]:
     """Return the sections that have content, rendered with the report's templates."""
-    templates = templates_of(PACKAGE)
-    passages = [[_words(passage_of(side, texts)) for side in one.passages] for one in output.contradictions]
+    passages = [
+        [passage_of(side, texts)._asdict() for side in contradiction.passages]
+        for contradiction in output.contradictions
+    ]
     checks = checks_of(data)
     sources = sources_of(data)
     quality = output_quality(data)
@@ -284,7 +298,7 @@ def _sections(
         (
             name,
             heading,
-            made_up_note(rehearsal and name in SCORED) + _rendered(templates, name, shown, context),
+            made_up_note(rehearsal and name in SCORED) + Markup(_render(name, data=shown, **context)),
         )
         for name, heading, shown, context in wanted
         if shown
@@ -292,11 +306,3 @@ def _sections(
 
 
 WORDS: Data = {"signs": SIGNS, "verdicts": VERDICTS}
-
-
-def _words(passage: Any) -> Data:
-    return {"before": passage.before, "quote": passage.quote, "after": passage.after}
-
-
-def _rendered(templates: Environment, name: str, data: Any, context: Data) -> Markup:
-    return Markup(templates.get_template(f"{name}.html").render(data=data, **context))

@@ -19,9 +19,11 @@ from podium.workflows.research.contracts import Brief, ContentType, Depth, Sourc
 MAX_BYTES = 100_000
 MOST_DEPTH = 50
 _OPENING = (
-    yaml.FlowSequenceStartToken, yaml.FlowMappingStartToken, yaml.BlockSequenceStartToken,
+    yaml.FlowSequenceStartToken,
+    yaml.FlowMappingStartToken,
+    yaml.BlockSequenceStartToken,
     yaml.BlockMappingStartToken,
-)  # fmt: skip
+)
 _CLOSING = (yaml.FlowSequenceEndToken, yaml.FlowMappingEndToken, yaml.BlockEndToken)
 ONLINE = ("web", "academic", "news", "social")
 """Kinds of sources that need the network."""
@@ -65,19 +67,19 @@ def read_brief(request: Any, options: Mapping[str, Any]) -> tuple[Brief, dict[st
     """Return the brief, and the locations and switches that were set. Flags override the file, the file
     overrides the defaults."""
     problems: Problems = []
-    given = {**_from_request(request), **_from_file(options, problems)}
-    given |= {name: value for name, value in options.items() if name != "brief" and value not in (None, "")}
+    fields = {**_from_request(request), **_from_file(options, problems)}
+    fields |= {name: value for name, value in options.items() if name != "brief" and value not in (None, "")}
     if isinstance(request, str) and request.strip():
-        given["topic"] = request
-    for name in given:
+        fields["topic"] = request
+    for name in fields:
         if name not in (*FIELDS, *PLACES, *SWITCHES):
             meant = nearest(str(name), list(FIELDS))
             problems.append(f"there is no {name}" + (f" (did you mean {meant}?)" if meant else ""))
-    places = {**_places(given, problems), **_switches(given, problems)}
-    checked = {name: _checked(name, given[name], problems) for name in FIELDS if name in given}
+    places = {**_places(fields, problems), **_switches(fields, problems)}
+    checked = {name: _checked(name, fields[name], problems) for name in FIELDS if name in fields}
     checked = {name: value for name, value in checked.items() if value is not None}
     checked["sources"] = _enabled(places)
-    if "topic" not in given:
+    if "topic" not in fields:
         problems.append("it has no topic")
     _find_contradictions(checked, problems)
     if problems:
@@ -126,13 +128,13 @@ def _from_file(options: Mapping[str, Any], problems: Problems) -> dict[str, Any]
         problems.append(f"{name} cannot be read ({' '.join(str(error).split())[:200]})")
         return {}
     if not isinstance(data, dict):
-        problems.append(f"{name} must hold names and values")
+        problems.append(f"{name} must contain names and values")
         return {}
-    found = {str(key).replace("-", "_"): value for key, value in cast("dict[Any, Any]", data).items()}
-    corpus = found.get("corpus")
+    fields = {str(key).replace("-", "_"): value for key, value in cast("dict[Any, Any]", data).items()}
+    corpus = fields.get("corpus")
     if isinstance(corpus, str) and corpus:  # a path in a file is relative to the file
-        found["corpus"] = str(path.absolute().parent / at_home(corpus))
-    return found
+        fields["corpus"] = str(path.absolute().parent / at_home(corpus))
+    return fields
 
 
 def _folder(corpus: str | Path, problems: Problems) -> str:
@@ -224,10 +226,10 @@ def _one_of(kinds: Any) -> Reader:
     names: tuple[str, ...] = get_args(kinds)
 
     def read(value: Any) -> str:
-        told = str(value).strip().lower().replace("-", "_").replace(" ", "_")
-        if told not in names:
+        choice = str(value).strip().lower().replace("-", "_").replace(" ", "_")
+        if choice not in names:
             raise ValueError(f"must be {', '.join(names[:-1])} or {names[-1]}, not {value!r}")
-        return told
+        return choice
 
     return read
 
@@ -235,7 +237,7 @@ def _one_of(kinds: Any) -> Reader:
 def _kinds(value: Any) -> list[str]:
     listed = cast("list[Any]", value) if isinstance(value, (list, tuple)) else str(value).split(",")
     read = _one_of(SourceKind)
-    return list(dict.fromkeys(read(one) for one in listed if str(one).strip()))
+    return list(dict.fromkeys(read(kind) for kind in listed if str(kind).strip()))
 
 
 _READERS: dict[str, Reader] = {
@@ -256,8 +258,8 @@ _READERS: dict[str, Reader] = {
 # ── combinations ─────────────────────────────────────────────────────────────────────────────────
 
 
-def _places(given: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
-    corpus, online = given.get("corpus") or "", given.get("online")
+def _places(fields: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
+    corpus, online = fields.get("corpus") or "", fields.get("online")
     if not isinstance(corpus, str | Path):
         problems.append(f"corpus must be a folder, not {corpus!r}")
         corpus = ""
@@ -269,15 +271,15 @@ def _places(given: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
     return {"corpus": corpus, "online": bool(online) if online is not None else not corpus}
 
 
-def _switches(given: Mapping[str, Any], problems: Problems) -> dict[str, bool]:
-    found: dict[str, bool] = {}
+def _switches(fields: Mapping[str, Any], problems: Problems) -> dict[str, bool]:
+    switches: dict[str, bool] = {}
     for name in SWITCHES:
-        value = given.get(name)
+        value = fields.get(name)
         if isinstance(value, bool):
-            found[name] = value
+            switches[name] = value
         elif value is not None:
             problems.append(f"{name} must be true or false, not {value!r}")
-    return found
+    return switches
 
 
 def _enabled(places: Mapping[str, Any]) -> list[str]:

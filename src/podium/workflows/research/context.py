@@ -25,7 +25,6 @@ from podium.workflows.research.contracts import (
     Claim,
     Contradiction,
     Judgement,
-    Passage,
     PhaseEntry,
     Plan,
     PlanEntry,
@@ -95,6 +94,11 @@ class Checked:
     cited_only: bool = False
     """True if sentences without a citation count as general knowledge instead of claims."""
 
+    @property
+    def verified(self) -> int:
+        """Number of verified claims."""
+        return sum(claim.verdict == "verified" for claim in self.claims)
+
 
 @dataclass(frozen=True)
 class Version:
@@ -106,6 +110,19 @@ class Version:
     quality: QualityScore
     made: dict[str, WorkerOutput]
     judged: Judgement | None = None
+
+    @property
+    def claims(self) -> list[Claim]:
+        return self.checked.claims if self.checked else []
+
+    @property
+    def doubtful(self) -> list[Claim]:
+        """Claims that are not verified."""
+        return [claim for claim in self.claims if claim.verdict != "verified"]
+
+    @property
+    def unsupported(self) -> list[str]:
+        return self.checked.unsupported if self.checked else []
 
 
 @dataclass
@@ -122,7 +139,7 @@ class Task:
 def _merged(text: str, shown: Mapping[str, str], more: Mapping[str, str], key: str) -> str:
     """Return the passages of one source for a prompt."""
     first = shown.get(key, "")
-    new = [one for one in more.get(key, "").split("\n\n") if one not in first]
+    new = [passage for passage in more.get(key, "").split("\n\n") if passage not in first]
     return "\n\n".join(part for part in (first, *new) if part) or text[:SHORTEST_EXCERPT]
 
 
@@ -158,7 +175,6 @@ class Study:
     copies: set[str] = field(default_factory=set[str])
     """Addresses of texts that are copies or parts of a source."""
     tasks: list[Task] = field(default_factory=list[Task])
-    quality: QualityScore | None = None
     issues: list[str] = field(default_factory=list[str])
     feedback: list[str] = field(default_factory=list[str])
     missing: list[str] = field(default_factory=list[str])
@@ -240,9 +256,9 @@ class Study:
         """Points of a complete answer besides the aspects: the checklist of the direct draft."""
         if self.draft is None:
             return []
-        points = [one for one in self.draft.points if not _about_form(one, self.brief)]
-        found = without_doubles(points, [self.brief.topic, *self.aspects], len(points))
-        return nearest(found, " ".join([self.brief.topic, *self.aspects]), MOST_POINTS)
+        points = [point for point in self.draft.points if not _about_form(point, self.brief)]
+        new = without_doubles(points, [self.brief.topic, *self.aspects], len(points))
+        return nearest(new, " ".join([self.brief.topic, *self.aspects]), MOST_POINTS)
 
     @property
     def checklist(self) -> list[str]:
@@ -253,7 +269,7 @@ class Study:
     @property
     def contexts(self) -> dict[str, str]:
         """For each source, the names that its passages need not repeat: its title and the topic."""
-        return {one.id: f"{one.title}\n{self.brief.topic}" for one in self.sources}
+        return {source.id: f"{source.title}\n{self.brief.topic}" for source in self.sources}
 
     @property
     def task(self) -> dict[str, Any]:
@@ -265,8 +281,8 @@ class Study:
             "length": brief.length,
             "tone": brief.tone,
             "depth": brief.depth,
-            "aspects": [one for one in self.aspects if one not in self.given_up] or self.aspects,
-            "points": [one for one in self.points if one not in self.given_up],
+            "aspects": [aspect for aspect in self.aspects if aspect not in self.given_up] or self.aspects,
+            "points": [point for point in self.points if point not in self.given_up],
             "uncovered": list(self.given_up),
             "feedback": list(self.feedback),
             "missing": list(self.missing),
@@ -282,37 +298,36 @@ class Study:
         """
         return [self.sealed(text, name) for name, text in self.passages(claims, only)]
 
+    @property
+    def shows_all(self) -> bool:
+        """A prompt holds the whole texts of all sources."""
+        return sum(len(self.texts.get(source.id, "")) for source in self.sources) <= PROMPT_ROOM
+
     def passages(
         self, claims: Iterable[str] = (), only: Iterable[str] | None = None
     ) -> list[tuple[str, str]]:
         """Return the same passages as pairs of name and text, such as `source s3` and its passages."""
         wanted = None if only is None else set(only)
-        chosen = [one for one in self.sources if wanted is None or one.id in wanted]
-        every = {one.id: self.texts.get(one.id, "") for one in self.sources}
+        chosen = [source for source in self.sources if wanted is None or source.id in wanted]
+        every = {source.id: self.texts.get(source.id, "") for source in self.sources}
         about = list(dict.fromkeys([self.brief.topic, *self.aspects, *self.points, *self.missing]))
         shown = best_passages(every, about, PROMPT_ROOM, self._kept_spans())
-        texts = {one.id: every[one.id] for one in chosen}
-        asked = list(claims)
-        more = best_passages(texts, asked, CLAIM_ROOM) if asked and shown != every else {}
-        return [self._named(one, _merged(texts[one.id], shown, more, one.id)) for one in chosen]
+        texts = {source.id: every[source.id] for source in chosen}
+        claim_texts = list(claims)
+        more = best_passages(texts, claim_texts, CLAIM_ROOM) if claim_texts and shown != every else {}
+        return [self._named(source, _merged(texts[source.id], shown, more, source.id)) for source in chosen]
 
     def _kept_spans(self) -> dict[str, list[tuple[int, int]]]:
         """Return the spans that support verified claims of the last version, by source."""
         version = self.final or (self.versions[-1] if self.versions else None)
-        claims = version.checked.claims if version and version.checked else []
-        found: dict[str, list[tuple[int, int]]] = {}
-        for claim in (one for one in claims if one.verdict == "verified"):
-            own = Passage(source_id=claim.quote_source, quote=claim.quote, start=claim.start, end=claim.end)
-            for one in (own, *claim.also):
-                text = self.texts.get(one.source_id, "")
-                place = (
-                    (one.start, one.end)
-                    if text[one.start : one.end] == one.quote
-                    else locate(one.quote, text)
-                )
+        spans: dict[str, list[tuple[int, int]]] = {}
+        for claim in version.claims if version else ():
+            for passage in claim.passages if claim.verdict == "verified" else ():
+                text, span = self.texts.get(passage.source_id, ""), (passage.start, passage.end)
+                place = span if text[slice(*span)] == passage.quote else locate(passage.quote, text)
                 if place is not None:
-                    found.setdefault(one.source_id, []).append(place)
-        return found
+                    spans.setdefault(passage.source_id, []).append(place)
+        return spans
 
     def _named(self, source: Source, text: str) -> tuple[str, str]:
         about = [f"Title: {source.title}", f"Kind: {source.kind}"]

@@ -1,6 +1,6 @@
-"""What passes between the roles: the brief, sources and claims, plans, the answers of models, the result.
+"""Data passed between the roles: the brief, sources and claims, plans, replies of models, the result.
 
-Field names that the result shows are those of its JSON form.
+Fields of the result are named as in its JSON form.
 """
 
 from __future__ import annotations
@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from podium.workflows.research.policy import MIN_SOURCES
 
 Unit = Annotated[float, Field(ge=0, le=1)]
 Phrase = Annotated[str, Field(min_length=1, max_length=600)]
@@ -30,7 +32,7 @@ class StrictModel(BaseModel):
 
 
 class Brief(StrictModel):
-    """What a run is asked for. Its limits are checked in `brief.py`, all at once."""
+    """Brief of a run. `brief.py` checks all its limits at once."""
 
     topic: str
     content_type: ContentType = "article"
@@ -38,7 +40,7 @@ class Brief(StrictModel):
     """Words."""
     tone: str = "neutral"
     depth: Depth = "standard"
-    min_sources: int = 10
+    min_sources: int = MIN_SOURCES
     preferred_sources: list[SourceKind] = []
     min_quality: float = 0.8
     max_usd: float = 5.0
@@ -72,7 +74,7 @@ class Source(StrictModel):
     provider: str = ""
     relevance: Unit = 0.0
     full_text: bool = True
-    """Whether the whole text was read, or only the snippet of a search."""
+    """True if the whole text was read, false if only the snippet of a search."""
 
 
 Verdict = Literal["verified", "unverified", "contradicted"]
@@ -94,18 +96,26 @@ class Claim(StrictModel):
     """`c1`, `c2`, …"""
     text: str
     source_ids: list[str] = []
-    """What it cites."""
+    """Ids of the cited sources."""
     verdict: Verdict = "unverified"
     quote: str = ""
-    """As it stands in the source, not as a model repeated it."""
+    """Exact words of the source, not a model's repetition."""
     quote_source: str = ""
     """The source that holds the quote."""
     start: int = -1
     end: int = -1
-    """Where the quote stands in the source's kept text; -1: nowhere."""
+    """Position of the quote in the source's stored text; -1: not found."""
     reason: str = ""
     also: list[Passage] = []
     """Further passages that it rests on, each with a part of it."""
+
+    @property
+    def passages(self) -> list[Passage]:
+        """All passages that it rests on; none without a quote."""
+        if not self.quote:
+            return []
+        own = Passage(source_id=self.quote_source, quote=self.quote, start=self.start, end=self.end)
+        return [own, *self.also]
 
 
 class Contradiction(StrictModel):
@@ -134,7 +144,7 @@ class PlanStep(StrictModel):
 
 
 class Plan(StrictModel):
-    """Who works, in which order, and what that is expected to take."""
+    """Workers, their order, and the expected time and cost."""
 
     plan_id: str
     """`plan_001`, `plan_002`, …"""
@@ -145,11 +155,11 @@ class Plan(StrictModel):
     """Seconds."""
     estimated_cost: float
     reasons: dict[str, str] = {}
-    """Why each worker is in it."""
+    """Reason for each worker."""
     cheaper: list[str] = []
     """Workers that use the fast profile."""
     notes: list[str] = []
-    """What had to be left out to keep to the brief's limits."""
+    """Workers left out to meet the brief's limits."""
 
     @property
     def workers(self) -> list[str]:
@@ -190,6 +200,10 @@ class Synthesis(StrictModel):
     outline: Annotated[list[Section], Field(min_length=1)]
     disagreements: list[str] = []
 
+    @property
+    def source_ids(self) -> list[str]:
+        return [source for part in (*self.points, *self.outline) for source in part.source_ids]
+
 
 class SourceSummary(StrictModel):
     source_id: str
@@ -201,11 +215,19 @@ class Summaries(StrictModel):
 
     summaries: Annotated[list[SourceSummary], Field(min_length=1)]
 
+    @property
+    def source_ids(self) -> list[str]:
+        return [summary.source_id for summary in self.summaries]
+
 
 class Insights(StrictModel):
     """`extract_insights`: what is worth knowing, and who says so."""
 
     insights: Annotated[list[Point], Field(min_length=1)]
+
+    @property
+    def source_ids(self) -> list[str]:
+        return [source for insight in self.insights for source in insight.source_ids]
 
 
 class FoundPassage(StrictModel):
@@ -214,7 +236,7 @@ class FoundPassage(StrictModel):
 
 
 class Check(StrictModel):
-    """What the fact checker says of one claim."""
+    """Verdict of the fact checker on one claim."""
 
     claim_id: str
     verdict: Verdict
@@ -232,7 +254,7 @@ class FoundContradiction(StrictModel):
 
 
 class PointCheck(StrictModel):
-    """Where the sources speak of a point that a complete answer contains."""
+    """Passages of the sources about a point that a complete answer contains."""
 
     point_id: str
     """`p1`, `p2`, …"""
@@ -282,11 +304,11 @@ class Article(StrictModel):
     cited: list[str] = []
     """Ids of the sources that it cites."""
     unsourced: list[str] = []
-    """Its sentences of general knowledge: no source supports them, and nobody has checked them."""
+    """Its sentences of general knowledge: no source supports them, and they were not checked."""
 
 
 class QualityScore(StrictModel):
-    """Unrounded. A component on which nobody worked is `None` and its weight is spread over the others."""
+    """Unrounded. A component without workers is `None` and its weight is spread over the others."""
 
     overall: float
     article_quality: float | None = None
@@ -296,7 +318,7 @@ class QualityScore(StrictModel):
     parts: dict[str, dict[str, float]] = {}
     threshold: float = 0.0
     coverage: float | None = None
-    """How much of the brief the article covers; `None`: unknown."""
+    """Share of the brief that the article covers; `None`: unknown."""
     missing: list[str] = []
     """Aspects of the brief that the article leaves out."""
 
@@ -309,7 +331,7 @@ class Metrics(StrictModel):
     iteration_count: int
     improvement: str = ""
     tasks: dict[str, int] = {}
-    """How many were completed, kept, skipped and failed."""
+    """Number of completed, kept, skipped and failed tasks."""
     retries: int = 0
     verified_claims: int = 0
     claims: int = 0
@@ -346,7 +368,7 @@ class FinalOutput(StrictModel):
     plan_history: list[PlanEntry] = []
     warnings: list[str] = []
     coverage: float | None = None
-    """As in `quality`."""
+    """Same as in `quality`."""
     missing: list[str] = []
     """Parts of the request that the article leaves out."""
     unsupported: list[str] = []

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import chain
 
 from podium.engine.process import offload
 from podium.errors import StepFailedError
@@ -33,10 +34,8 @@ from podium.workflows.research.measures.citations import (
 from podium.workflows.research.measures.markup import CITATION, prose_of
 from podium.workflows.research.measures.text import count_words, sentences_in, stems_of
 from podium.workflows.research.merger import best_version
-from podium.workflows.research.policy import SEARCHES, Decision, decide
-from podium.workflows.research.report_data import against
-from podium.workflows.research.supervisor import measure, score
-from podium.workflows.research.workers.quality import (
+from podium.workflows.research.policy import SEARCHES, Decision, decide, target_of
+from podium.workflows.research.quality import (
     CHANGED,
     LEAST_KEPT,
     carried_over,
@@ -46,8 +45,10 @@ from podium.workflows.research.workers.quality import (
     facts_of,
     looked_up,
 )
-from podium.workflows.research.workers.search import POINT_RESULTS, scrape, shelve, take_texts
-from podium.workflows.research.workers.writing import clean_draft, write_article
+from podium.workflows.research.report_data import against
+from podium.workflows.research.search import POINT_RESULTS, scrape, shelve, take_texts
+from podium.workflows.research.supervisor import judge, measure, score
+from podium.workflows.research.writer import clean_draft, write_article
 
 SOURCES_ONLY = (
     "The passages of the sources above are the only ground. Every statement that you add or change says what "
@@ -65,21 +66,22 @@ RULE = (
     "as they are, and put the team's evidence into them. Every statement that a passage above supports "
     "ends with the marker of that source, such as [@s3]: keep the markers that are there, and set one also "
     "where a passage says what the other version says in its own words. Where a passage contradicts the "
-    "other version, the passage counts. What the question needs and no passage says is told as well, in its "
-    f"place; such a sentence ends with {UNSOURCED} instead of a marker (as in: one is asked {UNSOURCED}.), "
-    "also in a list or in a table's cell; code needs none. One sentence or cell holds either what a "
-    "source says or what none says. A fact checker looks up what you cite. Write no sentence about the "
-    "sources or what they do not say, no web address outside code, and no list of references: it is added "
-    "later. The marks "
-    f"{UNSOURCED} are taken out before the reader sees the text; instead, the very last line of the article "
-    f"is {UNSOURCED} and one sentence in the article's language that says: what has no citation is general "
-    "knowledge or could not be confirmed in the sources."
+    "other version, the passage counts. What the question needs and no passage says is stated as "
+    f"well, in its place; such a sentence ends with {UNSOURCED} instead of a marker (as in: Most shops ask "
+    f"for a receipt {UNSOURCED}.), also in a list or in a table's cell; code needs none. One sentence or "
+    "cell holds either what a source says or what none says. A fact checker looks up what you cite. Write no "
+    "sentence about the sources or what they do not say, no web address outside code, and no list of "
+    f"references: it is added later. The marks {UNSOURCED} are taken out before the reader sees the text; "
+    f"instead, the very last line of the article is {UNSOURCED} and one sentence in the article's language "
+    "that says: what has no citation is general knowledge or could not be confirmed in the sources."
 )
 JUDGED_BY = (
     "Sources that can be followed count: of two texts that say the same, the one whose statements name their "
     "sources is better under `correct` and `usable`. Sources do not make up for an answer that is missing."
 )
-UNTOLD = "The sources do not say, tell, mention or cover what is said about it; nothing about it is known."
+NOT_COVERED = (
+    "The sources do not say, tell, mention or cover what is said about it; nothing about it is known."
+)
 """Words of a sentence that says what the sources leave open."""
 LONG = 8
 """Minimum words of a new sentence without a citation that must repeat what the article says."""
@@ -95,12 +97,19 @@ def desk_of(study: Study, *, floor: bool, editor: bool) -> Desk | None:
     kind = brief.content_type.replace("_", " ")
     article = "An" if kind[0] in "aeiou" else "A"
     return Desk(
-        study.run, brief.topic, form=f"{article} {kind} of about {brief.length} words. Tone: {brief.tone}.",
-        rule=SOURCES_ONLY if study.sources_only else RULE, judged_by=JUDGED_BY, floor=floor, editor=editor,
-        rewrites=not study.sources_only, shows_draft=not study.sources_only,
-        seal=study.sealed, rendered=lambda text: content_of(text, study.sources, brief.citation_style),
+        study.run,
+        brief.topic,
+        form=f"{article} {kind} of about {brief.length} words. Tone: {brief.tone}.",
+        rule=SOURCES_ONLY if study.sources_only else RULE,
+        judged_by=JUDGED_BY,
+        floor=floor,
+        editor=editor,
+        rewrites=not study.sources_only,
+        shows_draft=not study.sources_only,
+        seal=study.sealed,
+        rendered=lambda text: content_of(text, study.sources, brief.citation_style),
         noted=study.note,
-    )  # fmt: skip
+    )
 
 
 async def hand_over(study: Study) -> None:
@@ -132,10 +141,17 @@ async def hand_over(study: Study) -> None:
 
     strict = study.sources_only
     delivered = await deliver(
-        study.desk, version.article, study.draft, material=material, gaps=gaps, revise=revise,
-        accept=accept if strict else None, settle=None if strict else mark, replace=False,
-    )  # fmt: skip
-    study.final = _finished(study, study.final or version, delivered)
+        study.desk,
+        version.article,
+        study.draft,
+        material=material,
+        gaps=gaps,
+        revise=revise,
+        accept=accept if strict else None,
+        settle=None if strict else mark,
+        replace=False,
+    )
+    study.final = await _judged_again(study, version, _finished(study, study.final or version, delivered))
     study.edited, study.comparison = delivered.checked, delivered.shown()
     if delivered.edited is not None:
         study.notes.append(f"Final editor: {summary_of(delivered.edited)}.")
@@ -147,31 +163,28 @@ async def _facts_after(study: Study, version: Version, text: str) -> Checked | N
     if version.checked is None:
         return None
     known = await offload(checked_again, study, replace(version.checked, cited_only=True), text)
-    if known is None or all(one.verdict == "verified" for one in known.claims):
+    if known is None or all(claim.verdict == "verified" for claim in known.claims):
         return known
     agent = agent_of("fact_checker")
-    if not await affordable(study.run, agent, text, *study.fenced(one.text for one in known.claims)):
-        study.warn("What the editor changed was compared with the sources by a program alone.")
+    if not await affordable(study.run, agent, text, *study.fenced(claim.text for claim in known.claims)):
+        study.warn("What the editor changed was compared with the sources only by a program.")
         return known
     try:
-        found = await facts_of(study, text, agent, points=[], known=known)
+        checked = await facts_of(study, text, agent, points=[], known=known)
     except StepFailedError as error:
-        study.warn(
-            f"What the editor changed was compared with the sources by a program alone: {error.reason}"
-        )
+        study.warn(f"What the editor changed was compared with the sources only by a program: {error.reason}")
         return known
-    for one in found.claims:
-        if one.verdict == "contradicted":
-            study.warn(f"A source contradicts what the article says: “{_short(one)}”")
-    return replace(found, unsupported=known.unsupported, cited_only=True)
+    for claim in checked.claims:
+        if claim.verdict == "contradicted":
+            study.warn(f"A source contradicts what the article says: “{_short(claim)}”")
+    return replace(checked, unsupported=known.unsupported, cited_only=True)
 
 
 def keeps_evidence(version: Version, checked: Checked | None) -> bool:
     """True if an edit kept enough of the verified statements."""
     if checked is None:
         return True
-    held = sum(one.verdict == "verified" for one in checked.claims)
-    return held >= LEAST_EVIDENCE * sum(one.verdict == "verified" for one in _claims(version))
+    return version.checked is None or checked.verified >= LEAST_EVIDENCE * version.checked.verified
 
 
 def marked(text: str, checked: Checked | None) -> str:
@@ -180,11 +193,11 @@ def marked(text: str, checked: Checked | None) -> str:
     marks = marks_of(text)
     if checked is None or len(marks) != len(CITATION.findall(text)):
         return text
-    held = {one.text for one in checked.claims if one.verdict != "unverified"}
+    supported = {claim.text for claim in checked.claims if claim.verdict != "unverified"}
     places = iter(marks)
     text = re.sub(
         rf"[ \t]*(?:{CITATION.pattern})",
-        lambda found: found[0] if next(places).sentence in held else UNSOURCED,
+        lambda match: match[0] if next(places).sentence in supported else UNSOURCED,
         text,
     )
     return re.sub(rf"{UNSOURCED}(?:[ \t]*{UNSOURCED})+", UNSOURCED, text)
@@ -196,6 +209,19 @@ def _finished(study: Study, version: Version, delivered: Delivered) -> Version:
     if delivered.document == version.article:
         return replace(version, quality=version.quality.model_copy(update={"missing": missing}))
     return measured_again(study, version, delivered.document, missing)
+
+
+async def _judged_again(study: Study, before: Version, final: Version) -> Version:
+    """Return the final version with its coverage and tone judged again, if it differs from the version before
+    and that one covered too little, or the editor names gaps."""
+    enough = before.judged and before.judged.coverage >= target_of("coverage", study.brief.min_quality)
+    if before.judged is None or final.article == before.article or (enough and not final.quality.missing):
+        return final
+    judged = await judge(study, final.article)
+    if judged is None:
+        return final
+    measured = measure(study, final.article, final.checked, judged)
+    return replace(final, quality=score(study, measured, final.quality.missing), judged=judged)
 
 
 def measured_again(study: Study, version: Version, article: str, missing: list[str]) -> Version:
@@ -214,22 +240,19 @@ def material_of(study: Study, version: Version) -> list[tuple[str, str]]:
     of cited sources first, under the article's ids."""
     claims = claims_in(version.article)
     cited = cited_ids(version.article)
-    shown = study.passages([one.text for one in claims])
-    order = {f"source {one}": nth for nth, one in enumerate(cited)}
-    passages = sorted(shown, key=lambda one: order.get(one[0], len(order)))
-    doubts = [one for one in version.checked.claims if one.verdict != "verified"] if version.checked else []
+    shown = study.passages([claim.text for claim in claims])
+    order = {f"source {source_id}": nth for nth, source_id in enumerate(cited)}
+    passages = sorted(shown, key=lambda named: order.get(named[0], len(order)))
     lists = {
         "What the fact checker could not confirm": [
-            f"{one.text} ({one.reason or 'not confirmed'})" for one in doubts
+            f"{claim.text} ({claim.reason or 'not confirmed'})" for claim in version.doubtful
         ],
-        "Points that the sources do not cover": _unsupported(version),
+        "Points that the sources do not cover": version.unsupported,
     }
-    told = [(title, "\n".join(f"- {line}" for line in lines)) for title, lines in lists.items() if lines]
-    return [*told, *passages]
-
-
-def _unsupported(version: Version) -> list[str]:
-    return version.checked.unsupported if version.checked else []
+    shown_lists = [
+        (title, "\n".join(f"- {line}" for line in lines)) for title, lines in lists.items() if lines
+    ]
+    return [*shown_lists, *passages]
 
 
 def objection(study: Study, version: Version, after: str) -> str:
@@ -239,8 +262,8 @@ def objection(study: Study, version: Version, after: str) -> str:
         return f"{known.removed[0]}."
     before = version.article
     words, cited = count_words(before), cited_ids(before)
-    kept = [one for one in cited_ids(after) if one in cited]
-    if count_words(after) < words * LEAST_KEPT or len(kept) < len(cited) * LEAST_KEPT:
+    kept_ids = [source_id for source_id in cited_ids(after) if source_id in cited]
+    if count_words(after) < words * LEAST_KEPT or len(kept_ids) < len(cited) * LEAST_KEPT:
         return "Too many of its words or sources would be lost."
     why = _unfounded(study, version, after) or _uncited(version, after)
     return why or _falls(study, version, after)
@@ -249,16 +272,18 @@ def objection(study: Study, version: Version, after: str) -> str:
 def _unfounded(study: Study, version: Version, after: str) -> str:
     """Return the objection to a new claim that no passage of its cited sources supports, or an empty
     string."""
-    old = {one.text: set(one.source_ids) for one in split_claims(version.article)}
+    old = {claim.text: set(claim.source_ids) for claim in split_claims(version.article)}
     titles = study.contexts
     carried = carried_over(version.checked or Checked(claims_in(version.article), []), after)
-    for one in carried.claims:
-        if set(one.source_ids) >= old.get(one.text, {""}) or (one.reason != CHANGED and one.source_ids):
+    for claim in carried.claims:
+        if set(claim.source_ids) >= old.get(claim.text, {""}) or (
+            claim.reason != CHANGED and claim.source_ids
+        ):
             continue
-        if not one.source_ids:
-            return f"It has no citation: “{_short(one)}”"
-        if looked_up(one, study.texts, titles).verdict != "verified":
-            return f"No passage of {', '.join(one.source_ids)} supports it: “{_short(one)}”"
+        if not claim.source_ids:
+            return f"It has no citation: “{_short(claim)}”"
+        if looked_up(claim, study.texts, titles).verdict != "verified":
+            return f"No passage of {', '.join(claim.source_ids)} supports it: “{_short(claim)}”"
     return ""
 
 
@@ -270,18 +295,16 @@ def _uncited(version: Version, after: str) -> str:
     """Return the objection to a new sentence without a citation that states something new, or an empty
     string."""
     old = {sentence for text in prose_of(version.article) for sentence in sentences_in(text)}
-    untold = [*version.quality.missing, *_unsupported(version), UNTOLD]
-    held = stems_of("\n".join([version.article, *untold]))
-    claims = {one.text for one in split_claims(after)}
+    open_points = [*version.quality.missing, *version.unsupported, NOT_COVERED]
+    known = stems_of("\n".join([version.article, *open_points]))
+    claims = {claim.text for claim in split_claims(after)}
     paragraphs = [sentences_in(text) for text in prose_of(after)]
-    made_up = {one for sentences in paragraphs for one in illustrations_in(sentences)}
-    for sentence in (one for sentences in paragraphs for one in sentences):
+    made_up = {sentence for sentences in paragraphs for sentence in illustrations_in(sentences)}
+    for sentence in chain.from_iterable(paragraphs):
         stems = stems_of(sentence)
-        if sentence in old or sentence in claims or len(sentence.split()) < LONG or not stems:
+        if not stems or len(sentence.split()) < LONG or sentence in old | claims | made_up:
             continue
-        if sentence in made_up:
-            continue
-        if len(stems & held) / len(stems) < REPEATED:
+        if len(stems & known) / len(stems) < REPEATED:
             return f"It has no citation: “{sentence[:160]}”"
     return ""
 
@@ -310,7 +333,7 @@ async def _revised(study: Study, version: Version, remarks: list[str]) -> Versio
             return version
         study.missing, study.remarks = list(remarks), []
         study.feedback = ["The final editor has sent the last version back."]
-        study.failed = [one for one in _claims(version) if one.verdict != "verified"]
+        study.failed = version.doubtful
         await _search(study, remarks)
         made = await write_article(study, "article_writer", cheaper=False, alone=True)
         study.made = _without_parts(study.made) | {"article_writer": made}
@@ -321,22 +344,22 @@ async def _revised(study: Study, version: Version, remarks: list[str]) -> Versio
 def _without_parts(made: dict[str, WorkerOutput]) -> dict[str, WorkerOutput]:
     """Return the work of other workers that stays valid for a new article; of the language editor only the
     grade."""
-    kept = {
-        name: one for name, one in made.items() if name not in ("introduction_writer", "conclusion_writer")
+    valid = {
+        name: output
+        for name, output in made.items()
+        if name not in ("introduction_writer", "conclusion_writer")
     }
-    graded = kept.get("editor")
+    graded = valid.get("editor")
     if graded is not None and isinstance(graded.value, Edit):
-        kept["editor"] = replace(graded, value=graded.value.model_copy(update={"article": ""}))
-    return kept
+        valid["editor"] = replace(graded, value=graded.value.model_copy(update={"article": ""}))
+    return valid
 
 
 def _better(study: Study, version: Version, checked: Checked) -> Version:
     """Return the revised version, unless it lost too much of its evidence or fell below the target
     quality."""
     article = clean_draft(study)[0]
-    if sum(one.verdict == "verified" for one in checked.claims) < LEAST_KEPT * sum(
-        one.verdict == "verified" for one in _claims(version)
-    ):
+    if version.checked is not None and checked.verified < LEAST_KEPT * version.checked.verified:
         study.warn("The revision lost too much of its evidence; the version before is kept.")
         study.made = dict(version.made)
         return version
@@ -355,14 +378,10 @@ def decide_version(study: Study, version: Version) -> Decision:
     return decide(quality.overall, study.brief.min_quality, study.iteration, quality.coverage)
 
 
-def _claims(version: Version) -> list[Claim]:
-    return version.checked.claims if version.checked else []
-
-
 async def _search(study: Study, remarks: list[str]) -> None:
     """Search for every remark. A failed search leaves the sources unchanged."""
     plan = study.plan.workers if study.plan else []
-    worker = next((one for one in plan if one in SEARCHES), "")
+    worker = next((name for name in plan if name in SEARCHES), "")
     if not worker:
         return
     try:

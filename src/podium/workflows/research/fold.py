@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
 from podium.engine.events import NOTHING, Charge, ChargedData, Event, RunCreated, RunFailed, RunResumed
 from podium.engine.state import Fold
 from podium.workflows.research import events
-from podium.workflows.research.policy import FINAL, MAX_ITERATIONS, WORKERS, Phase
+from podium.workflows.research.policy import FINAL, MAX_ITERATIONS, MIN_SOURCES, WORKERS, Phase
 
 
 class Action(msgspec.Struct, frozen=True):
@@ -62,6 +62,7 @@ class AgentState(Fold):
         self.current_phase: Phase | None = None
         self.phase_history: list[dict[str, str]] = []
         """`from`, `to` and `timestamp` of every transition."""
+        self.phases: list[events.PhaseChanged] = []
         self.agent_actions: list[Action] = []
         self.iteration_count = 1
         self.max_iterations = MAX_ITERATIONS
@@ -79,11 +80,21 @@ class AgentState(Fold):
         self.feedback: list[str] = []
         self.warnings: list[str] = []
         self.merged: events.Merged | None = None
+        self.sources: dict[str, dict[str, Any]] = {}
+        """Sources that workers found, by URL."""
+        self.paths: dict[tuple[int, str], str] = {}
+        """Path of the steps of each worker, by iteration and name."""
         self.charge = NOTHING
         self.started_at = ""
         self.completed_at = ""
         self._before_end: Phase | None = None
         """The phase before a failure, a budget or a person ended the run early."""
+
+    @property
+    def wanted_sources(self) -> int:
+        """Number of sources that the article should have."""
+        wanted: Any = self.brief.get("min_sources")
+        return wanted if isinstance(wanted, int) and wanted > 0 else MIN_SOURCES
 
     @property
     def total_cost(self) -> float:
@@ -119,7 +130,7 @@ class AgentState(Fold):
             case events.PlanOptimized():
                 self._optimize(data, at)
             case events.WorkerEvent():
-                self._work(data, at)
+                self._work(data, at, event.path)
             case events.Evaluated():
                 self._evaluate(data, at)
             case events.Merged():
@@ -143,10 +154,11 @@ class AgentState(Fold):
             self._act("Controller", "initialize", data.time)
         if new is Phase.RE_PLANNING:
             self.iteration_count = data.iteration + 1
-            told = {"iteration": self.iteration_count, "reason": "quality_low"}
-            self._act("Supervisor", "re_plan", data.time, told)
+            details = {"iteration": self.iteration_count, "reason": "quality_low"}
+            self._act("Supervisor", "re_plan", data.time, details)
         self.completed_at = data.time if new in FINAL else ""
         self.current_phase = new
+        self.phases.append(data)
         self.phase_history.append({"from": data.from_, "to": data.to, "timestamp": data.time})
         self._act("StateManager", "transition_phase", data.time, {"from": data.from_, "to": data.to})
 
@@ -164,23 +176,28 @@ class AgentState(Fold):
     def _plan(self, data: events.PlanCreated, at: str) -> None:
         self.current_plan, self.current_step_index, self.optimized = data.plan, 0, None
         self.plan_history.append({"plan": data.plan, "quality": None, "feedback": []})
-        told = {"steps": len(data.plan["steps"]), "cost": data.plan["estimated_cost"]}
-        self._act("Planner", "create_plan", at, told)
+        details = {"steps": len(data.plan["steps"]), "cost": data.plan["estimated_cost"]}
+        self._act("Planner", "create_plan", at, details)
 
     def _optimize(self, data: events.PlanOptimized, at: str) -> None:
         self.current_plan, self.optimized = data.plan, data
         if self.plan_history:
             self.plan_history[-1]["plan"] = data.plan
-        told = {"time_saved": data.time_saved, "cost_saved": data.cost_saved}
-        self._act("Strategy", "optimize_plan", at, told)
+        details = {"time_saved": data.time_saved, "cost_saved": data.cost_saved}
+        self._act("Strategy", "optimize_plan", at, details)
 
     # ── workers ──
 
-    def _work(self, data: events.WorkerEvent, at: str) -> None:
+    def _work(self, data: events.WorkerEvent, at: str, path: str) -> None:
         task = next(
-            (one for one in reversed(self.all_tasks)
-             if one.worker == data.worker and one.iteration == data.iteration), None,
-        )  # fmt: skip
+            (
+                task
+                for task in reversed(self.all_tasks)
+                if task.worker == data.worker and task.iteration == data.iteration
+            ),
+            None,
+        )
+        self.paths.setdefault((data.iteration, data.worker), path)
         match data:
             case events.WorkerStarted() if task is None:
                 self.all_tasks.append(
@@ -190,8 +207,8 @@ class AgentState(Fold):
                 )
             case events.WorkerCompleted():
                 self._complete(task, data)
-                told = {"worker": data.worker, "attempts": data.attempts, "kept": data.kept}
-                self._act("Orchestrator", "complete_worker", at, told)
+                details = {"worker": data.worker, "attempts": data.attempts, "kept": data.kept}
+                self._act("Orchestrator", "complete_worker", at, details)
             case events.WorkerRetried() if task is not None:
                 task.attempts, task.error = data.attempt, data.error
             case events.WorkerSkipped() if task is not None:
@@ -219,6 +236,11 @@ class AgentState(Fold):
         task.status, task.error = "completed", ""
         task.attempts, task.kept, task.fallback = data.attempts, data.kept, data.fallback
         task.result = data.result
+        sources: Any = data.result.get("sources")
+        for source in cast("list[Any]", sources) if isinstance(sources, list) else []:
+            if isinstance(source, dict):
+                fields = cast("dict[str, Any]", source)
+                self.sources.setdefault(str(fields.get("url") or fields), fields)
 
     def _count_steps(self, iteration: int) -> None:
         done = {
@@ -235,19 +257,26 @@ class AgentState(Fold):
     # ── evaluations ──
 
     def _evaluate(self, data: events.Evaluated, at: str) -> None:
-        self.evaluations = [one for one in self.evaluations if one.iteration != data.iteration]
+        self.evaluations = [
+            evaluation for evaluation in self.evaluations if evaluation.iteration != data.iteration
+        ]
         self.evaluations.append(
             Evaluation(
-                data.iteration, data.quality, data.threshold, data.components, data.parts, data.decision,
+                data.iteration,
+                data.quality,
+                data.threshold,
+                data.components,
+                data.parts,
+                data.decision,
                 data.feedback,
             )
-        )  # fmt: skip
+        )
         self.quality_score, self.completeness_score = data.quality, data.components.get("article")
         self.should_continue, self.feedback = data.should_continue, list(data.feedback)
         if self.plan_history:
             self.plan_history[-1] |= {"quality": data.quality, "feedback": list(data.feedback)}
-        told = {"quality": data.quality, "decision": data.decision.upper()}
-        self._act("Supervisor", "evaluate", at, told)
+        details = {"quality": data.quality, "decision": data.decision.upper()}
+        self._act("Supervisor", "evaluate", at, details)
 
     def _act(self, agent: str, action: str, at: str, details: dict[str, Any] | None = None) -> None:
         self.agent_actions.append(Action(agent, action, at, details or {}))
@@ -269,13 +298,13 @@ def as_data(state: AgentState) -> dict[str, Any]:
         "brief": state.brief,
         "current_phase": str(state.current_phase or ""),
         "phase_history": state.phase_history,
-        "agent_actions": [msgspec.structs.asdict(one) for one in state.agent_actions],
+        "agent_actions": [msgspec.structs.asdict(action) for action in state.agent_actions],
         "iteration_count": state.iteration_count,
         "max_iterations": state.max_iterations,
         "current_plan": state.current_plan,
         "current_step_index": state.current_step_index,
         "plan_history": state.plan_history,
-        "all_tasks": [msgspec.to_builtins(one) for one in state.all_tasks],
+        "all_tasks": [msgspec.to_builtins(task) for task in state.all_tasks],
         **{
             f"{kind}_results": state.results_of(kind)
             for kind in ("research", "analysis", "writing", "quality")

@@ -50,7 +50,7 @@ class Library(Protocol):
 
     async def search(self, worker: str, query: str, limit: int) -> SearchAnswer: ...
 
-    async def read(self, found: Found, at: str) -> Retrieved:
+    async def read(self, hit: Found, at: str) -> Retrieved:
         """Return the whole text of a search result."""
         ...
 
@@ -84,7 +84,7 @@ class Sources:
         if corpus is None:
             return Shelf(0)
         if not corpus.documents:
-            raise ToolError(f"The corpus {self._folder} holds no document that can be read.")
+            raise ToolError(f"The corpus {self._folder} contains no readable document.")
         return Shelf(corpus.documents, corpus.troubles)
 
     async def search(self, worker: str, query: str, limit: int) -> SearchAnswer:
@@ -93,9 +93,9 @@ class Sources:
         )
         return await ask_all(providers, worker, query, limit)
 
-    async def read(self, found: Found, at: str) -> Retrieved:
+    async def read(self, hit: Found, at: str) -> Retrieved:
         async with self._reading:
-            return await retrieve(found, at=at, corpus=await self._opened(), fetcher=self._fetcher)
+            return await retrieve(hit, at=at, corpus=await self._opened(), fetcher=self._fetcher)
 
     async def _opened(self, at: str = "") -> Corpus | None:
         if self._corpus is None and self._folder:
@@ -111,14 +111,14 @@ async def ask_all(providers: list[Provider], worker: str, query: str, limit: int
     answers = await asyncio.gather(
         *(provider.search(query, limit) for provider in providers), return_exceptions=True
     )
-    found, troubles = list[Found](), list[str]()
+    results, troubles = list[Found](), list[str]()
     for answer in answers:
         if isinstance(answer, ToolError):
             troubles.append(str(answer))
         elif isinstance(answer, BaseException):
             raise answer
         else:
-            found += answer
+            results += answer
     if len(troubles) == len(providers):
         raise ToolError(" ".join(troubles))
-    return SearchAnswer(found, troubles)
+    return SearchAnswer(results, troubles)

@@ -9,14 +9,11 @@ from typing import Any, Protocol
 from podium.engine.branch import Failed
 from podium.errors import BudgetExhaustedError, StepFailedError, was_cut
 from podium.report.words import count
-from podium.workflows.research import events
+from podium.workflows.research import events, quality, search, writer
 from podium.workflows.research.context import Study, Task, WorkerOutput
 from podium.workflows.research.contracts import PlanStep
 from podium.workflows.research.policy import ATTEMPTS, FALLBACKS, SEARCHES, WAITS, WORKERS
-from podium.workflows.research.workers import quality, writing
-from podium.workflows.research.workers import search as research
-from podium.workflows.research.workers import writing as analysis
-from podium.workflows.research.workers.search import Hits, Texts, shelve, take_texts
+from podium.workflows.research.search import Hits, Texts, shelve, take_texts
 
 
 class Asking(Protocol):
@@ -26,20 +23,20 @@ class Asking(Protocol):
 
 
 PROGRAMS: Mapping[str, Callable[[Study, str], Awaitable[WorkerOutput]]] = {
-    **dict.fromkeys(SEARCHES, research.search),
-    "web_scraper": research.scrape,
+    **dict.fromkeys(SEARCHES, search.search),
+    "web_scraper": search.scrape,
     "citation_formatter": quality.format_citations,
     "seo_optimizer": quality.optimize_seo,
     "readability_checker": quality.check_readability,
     "plagiarism_checker": quality.check_plagiarism,
 }
 ASKING: Mapping[str, Asking] = {
-    "content_synthesizer": analysis.synthesize,
-    "summarization": analysis.summarize,
-    "insight_extractor": analysis.extract_insights,
-    "introduction_writer": writing.write_introduction,
-    "article_writer": writing.write_article,
-    "conclusion_writer": writing.write_conclusion,
+    "content_synthesizer": writer.synthesize,
+    "summarization": writer.summarize,
+    "insight_extractor": writer.extract_insights,
+    "introduction_writer": writer.write_introduction,
+    "article_writer": writer.write_article,
+    "conclusion_writer": writer.write_conclusion,
     "fact_checker": quality.check_facts,
     "editor": quality.edit,
 }
@@ -92,12 +89,13 @@ async def execute(study: Study) -> None:
 
 async def _run_step(study: Study, index: int, step: PlanStep) -> None:
     """Run a step in parallel or in order. All results are stored before failures are judged."""
-    tasks = [Task(f"task_{study.iteration}_{one}", one, index) for one in step.workers]
+    tasks = [Task(f"task_{study.iteration}_{worker}", worker, index) for worker in step.workers]
     study.tasks += tasks
     working = [task for task in tasks if task.worker not in study.kept]
     for task in tasks:
         if task.worker in study.kept:
-            _tell_kept(study, task)
+            task.status = "kept"
+            _emit_completed(study, task, study.made[task.worker], kept=True)
     lost: list[Lost] = []
     for group in [working] if step.mode == "parallel" else [[task] for task in working]:
         lost += await _run_group(study, index, group)
@@ -130,15 +128,15 @@ async def _run_group(study: Study, index: int, tasks: list[Task]) -> list[Lost]:
 async def _take(study: Study, index: int, tasks: list[Task]) -> None:
     """Store sources and texts in the shared state as soon as they are available."""
     made = [study.made[task.worker].value for task in tasks if task.worker in study.made]
-    hits = [one for one in made if isinstance(one, Hits)]
-    for one in hits:
-        for trouble in one.troubles:
+    searches = [value for value in made if isinstance(value, Hits)]
+    for hits in searches:
+        for trouble in hits.troubles:
             study.warn(trouble)
-    if hits:
-        await shelve(study, [found for one in hits for found in one.found], index)
-    for one in made:
-        if isinstance(one, Texts):
-            await take_texts(study, one)
+    if searches:
+        await shelve(study, [hit for hits in searches for hit in hits.found], index)
+    for value in made:
+        if isinstance(value, Texts):
+            await take_texts(study, value)
     for task in tasks:
         done = study.made.get(task.worker)
         if done is not None and done.fallback and task.worker in INSTEAD:
@@ -149,15 +147,16 @@ async def _take(study: Study, index: int, tasks: list[Task]) -> None:
 
 
 def _judge_losses(study: Study, step: PlanStep, lost: list[Lost]) -> None:
-    for one in lost:
-        if WORKERS[one.worker].criticality == "critical":
+    for loss in lost:
+        if WORKERS[loss.worker].criticality == "critical":
             raise WorkerExecutionError(
-                f"{one.worker} failed after {count(one.attempts, 'attempt')}: {one.error.reason}", one.causes
+                f"{loss.worker} failed after {count(loss.attempts, 'attempt')}: {loss.error.reason}",
+                loss.causes,
             )
-        study.warn(one.warning)
+        study.warn(loss.warning)
     if set(step.workers) & set(SEARCHES) and not study.sources:
-        causes = [cause for one in lost for cause in one.causes]
-        why = "; ".join(dict.fromkeys(one.error.reason for one in lost)) or "the searches found nothing"
+        causes = [cause for loss in lost for cause in loss.causes]
+        why = "; ".join(dict.fromkeys(loss.error.reason for loss in lost)) or "the searches found nothing"
         raise WorkerExecutionError(f"no research worker found a source: {why}", causes)
 
 
@@ -167,13 +166,9 @@ def _judge_losses(study: Study, step: PlanStep, lost: list[Lost]) -> None:
 async def _work(study: Study, task: Task) -> WorkerOutput | Lost:
     """Run a worker: three attempts, then the fallback, then it has failed. Events are emitted along the
     way."""
-    worker, row, run = task.worker, WORKERS[task.worker], study.run
-    run.emit(
-        events.WorkerStarted(
-            iteration=study.iteration, worker=worker, task_id=task.task_id, step=task.step,
-            category=row.category, priority=row.priority,
-        )
-    )  # fmt: skip
+    worker, row = task.worker, WORKERS[task.worker]
+    fields = _task_fields(study, task)
+    study.run.emit(events.WorkerStarted(**fields, category=row.category, priority=row.priority))
     errors: list[StepFailedError] = []
     made = await _attempts(study, worker, errors)
     if made is None:
@@ -181,7 +176,7 @@ async def _work(study: Study, task: Task) -> WorkerOutput | Lost:
     if made is None:
         return _lose(study, task, errors)
     done = WorkerOutput(worker, made.value, max(len(errors), made.attempts), made.fallback, made.result)
-    _tell_completed(study, task, done)
+    _emit_completed(study, task, done)
     return done
 
 
@@ -191,10 +186,14 @@ async def _attempts(study: Study, worker: str, errors: list[StepFailedError]) ->
             wait = WAITS[attempt - 2]
             study.run.emit(
                 events.WorkerRetried(
-                    iteration=study.iteration, worker=worker, attempt=attempt, most=ATTEMPTS, wait_s=wait,
+                    iteration=study.iteration,
+                    worker=worker,
+                    attempt=attempt,
+                    most=ATTEMPTS,
+                    wait_s=wait,
                     error=errors[-1].reason,
                 )
-            )  # fmt: skip
+            )
             await study.clock.wait(study.run, wait)
         try:
             async with study.run.branch("attempt", key=str(attempt)):
@@ -216,42 +215,39 @@ async def _stand_in(study: Study, worker: str, errors: list[StepFailedError]) ->
         return None
     try:
         async with study.run.branch("fallback"):
-            found = await research.search_as(study, worker, FALLBACKS[worker])
+            output = await search.search_as(study, worker, FALLBACKS[worker])
     except StepFailedError as error:
         errors.append(error)
         return None
-    return WorkerOutput(worker, found.value, ATTEMPTS, FALLBACKS[worker], found.result)
+    return WorkerOutput(worker, output.value, ATTEMPTS, FALLBACKS[worker], output.result)
 
 
 def _lose(study: Study, task: Task, errors: list[StepFailedError]) -> Lost:
     attempts = min(len(errors), ATTEMPTS)
-    row, error = (
-        WORKERS[task.worker],
-        errors[attempts - 1],
-    )  # its own error, not that of its fallback
-    told: dict[str, Any] = {
-        "iteration": study.iteration, "worker": task.worker, "task_id": task.task_id, "step": task.step,
-        "attempts": attempts, "error": error.reason,
-    }  # fmt: skip
+    row, error = WORKERS[task.worker], errors[attempts - 1]  # its own error, not that of its fallback
+    fields: dict[str, Any] = {**_task_fields(study, task), "attempts": attempts, "error": error.reason}
     if row.criticality == "critical":
-        study.run.emit(events.WorkerFailed(**told, error_type=error.error_type))
+        study.run.emit(events.WorkerFailed(**fields, error_type=error.error_type))
         warning = ""
     else:
         warning = f"{INSTEAD.get(task.worker, f'{row.label} unavailable')}: {error.reason}"
-        study.run.emit(events.WorkerSkipped(**told, warning=warning))
+        study.run.emit(events.WorkerSkipped(**fields, warning=warning))
     return Lost(task.worker, attempts, error, warning, errors)
 
 
-def _tell_completed(study: Study, task: Task, made: WorkerOutput, *, kept: bool = False) -> None:
+def _task_fields(study: Study, task: Task) -> dict[str, Any]:
+    """Return the fields that all events of a task have."""
+    return {"iteration": study.iteration, "worker": task.worker, "task_id": task.task_id, "step": task.step}
+
+
+def _emit_completed(study: Study, task: Task, made: WorkerOutput, *, kept: bool = False) -> None:
     study.run.emit(
         events.WorkerCompleted(
-            iteration=study.iteration, worker=task.worker, task_id=task.task_id, step=task.step,
-            category=WORKERS[task.worker].category, attempts=made.attempts, result=made.result, kept=kept,
+            **_task_fields(study, task),
+            category=WORKERS[task.worker].category,
+            attempts=made.attempts,
+            result=made.result,
+            kept=kept,
             fallback=made.fallback,
         )
-    )  # fmt: skip
-
-
-def _tell_kept(study: Study, task: Task) -> None:
-    task.status = "kept"
-    _tell_completed(study, task, study.made[task.worker], kept=True)
+    )

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+
+import msgspec
 
 from podium.workflows.research.contracts import Brief, Mode, Plan, PlanStep
 from podium.workflows.research.policy import (
@@ -31,7 +32,7 @@ from podium.workflows.research.policy import (
 )
 
 
-class PlanLimits(NamedTuple):
+class PlanLimits(msgspec.Struct, frozen=True):
     """Limits of a plan: the money and the seconds that are left."""
 
     usd: float
@@ -56,11 +57,11 @@ def first_plan(brief: Brief, complexity: float, useful: Collection[str], limits:
         for worker, why in required.items()
         if worker not in chosen and worker in SEARCHES
     ]
-    kept = _within(chosen, limits)
-    if out := [one for one in chosen if one not in kept]:
+    affordable = _within(chosen, limits)
+    if out := [name for name in chosen if name not in affordable]:
         notes.append(f"Left out to keep to the limits of the brief: {', '.join(out)}.")
-    reasons = {worker: required.get(worker, f"{level_of(complexity)} topic") for worker in kept}
-    return make_plan(1, complexity, kept, reasons=reasons, notes=notes)
+    reasons = {worker: required.get(worker, f"{level_of(complexity)} topic") for worker in affordable}
+    return make_plan(1, complexity, affordable, reasons=reasons, notes=notes)
 
 
 def next_plan(
@@ -98,16 +99,23 @@ def make_plan(
     steps = [step_of(group) for group in grouped(workers)]
     return with_estimates(
         Plan(
-            plan_id=f"plan_{number:03d}", complexity=complexity, level=level_of(complexity), steps=steps,
-            estimated_time=0, estimated_cost=0, reasons=dict(reasons or {}), notes=list(notes),
+            plan_id=f"plan_{number:03d}",
+            complexity=complexity,
+            level=level_of(complexity),
+            steps=steps,
+            estimated_time=0,
+            estimated_cost=0,
+            reasons=dict(reasons or {}),
+            notes=list(notes),
         )
-    )  # fmt: skip
+    )
 
 
 def grouped(workers: Iterable[str]) -> list[list[str]]:
     """Group workers by category, each group ordered by dependencies."""
     groups = [
-        [one for one in by_priority(set(workers)) if WORKERS[one].category == kind] for kind in CATEGORIES
+        [worker for worker in by_priority(set(workers)) if WORKERS[worker].category == kind]
+        for kind in CATEGORIES
     ]
     return [ordered(group) for group in groups if group]
 
@@ -118,12 +126,16 @@ def ordered(workers: Sequence[str]) -> list[str]:
 
 def waves(workers: Sequence[str]) -> list[list[str]]:
     """Return the minimum number of groups in which no worker needs another one of the same group."""
-    left, found = list(workers), list[list[str]]()
-    while left:
-        wave = [one for one in left if not any(needs(one, other) for other in left if other != one)]
-        found.append(wave)
-        left = [one for one in left if one not in wave]
-    return found
+    remaining, groups = list(workers), list[list[str]]()
+    while remaining:
+        wave = [
+            worker
+            for worker in remaining
+            if not any(needs(worker, other) for other in remaining if other != worker)
+        ]
+        groups.append(wave)
+        remaining = [worker for worker in remaining if worker not in wave]
+    return groups
 
 
 def step_of(workers: Sequence[str], mode: Mode | None = None) -> PlanStep:
@@ -131,9 +143,13 @@ def step_of(workers: Sequence[str], mode: Mode | None = None) -> PlanStep:
     category = WORKERS[workers[0]].category
     chosen = mode or ("parallel" if len(workers) > 1 and len(waves(workers)) == 1 else "sequential")
     return PlanStep(
-        name=category.capitalize(), category=category, workers=list(workers), mode=chosen,
-        estimated_time=0, estimated_cost=0,
-    )  # fmt: skip
+        name=category.capitalize(),
+        category=category,
+        workers=list(workers),
+        mode=chosen,
+        estimated_time=0,
+        estimated_cost=0,
+    )
 
 
 def with_estimates(plan: Plan, kept: Collection[str] = ()) -> Plan:
@@ -149,9 +165,9 @@ def with_estimates(plan: Plan, kept: Collection[str] = ()) -> Plan:
 
 
 def _estimated(step: PlanStep, cheaper: Collection[str], kept: Collection[str]) -> PlanStep:
-    working = [one for one in step.workers if one not in kept]
-    seconds = [seconds_of(one, cheaper=one in cheaper) for one in working]
-    cost = sum(cost_of(one, cheaper=one in cheaper) for one in working)
+    working = [worker for worker in step.workers if worker not in kept]
+    seconds = [seconds_of(worker, cheaper=worker in cheaper) for worker in working]
+    cost = sum(cost_of(worker, cheaper=worker in cheaper) for worker in working)
     together = max(seconds, default=0.0) if step.mode == "parallel" else sum(seconds)
     return step.model_copy(update={"estimated_time": together, "estimated_cost": round(cost, 6)})
 
@@ -159,19 +175,19 @@ def _estimated(step: PlanStep, cheaper: Collection[str], kept: Collection[str]) 
 def _within(chosen: Sequence[str], limits: PlanLimits) -> list[str]:
     """Remove the least important workers that exceed the limits even with cheap models. At least three stay:
     a search, the writer and the fact checker."""
-    kept = list(chosen)
-    while len(kept) > FEWEST and not limits.hold(*_least(kept)):
+    workers = list(chosen)
+    while len(workers) > FEWEST and not limits.hold(*_least(workers)):
         helping = (
-            one
-            for one in reversed(kept)
-            if not _is_needed(one, kept)
-            and limits.helps(_least(kept), _least([other for other in kept if other != one]))
+            worker
+            for worker in reversed(workers)
+            if not _is_needed(worker, workers)
+            and limits.helps(_least(workers), _least([other for other in workers if other != worker]))
         )
         out = next(helping, None)
         if out is None:
             break
-        kept.remove(out)
-    return kept
+        workers.remove(out)
+    return workers
 
 
 def _is_needed(worker: str, workers: Sequence[str]) -> bool:
@@ -179,15 +195,15 @@ def _is_needed(worker: str, workers: Sequence[str]) -> bool:
     if row.criticality == "critical" or worker == "fact_checker":
         return True
     if row.name in SEARCHES:
-        return not [one for one in workers if one in SEARCHES and one != worker]
+        return not [other for other in workers if other in SEARCHES and other != worker]
     return False
 
 
 def _least(workers: Sequence[str]) -> tuple[float, float]:
     """Return the minimum cost and seconds of these workers: with fast models and maximum parallelism."""
-    cost = sum(cost_of(one, cheaper=True) for one in workers)
+    cost = sum(cost_of(worker, cheaper=True) for worker in workers)
     seconds = sum(
-        max(seconds_of(one, cheaper=True) for one in wave)
+        max(seconds_of(worker, cheaper=True) for worker in wave)
         for group in grouped(workers)
         for wave in waves(group)
     )
@@ -207,61 +223,65 @@ class Optimized:
 
 def optimize(plan: Plan, limits: PlanLimits, kept: Collection[str] = ()) -> Optimized:
     """Optimize a plan for its limits. Kept results cost nothing, so they are left alone."""
-    found = Optimized(plan)
+    optimized = Optimized(plan)
     before = with_estimates(plan, kept)
-    _spread(found, kept)
-    _drop_optional(found, limits, kept)
-    _make_cheaper(found, limits, kept)
-    after = with_estimates(found.plan, kept)
-    found.plan = with_estimates(found.plan)
-    found.time_saved = round(before.estimated_time - after.estimated_time, 3)
-    found.cost_saved = round(before.estimated_cost - after.estimated_cost, 6)
+    _spread(optimized, kept)
+    _drop_optional(optimized, limits, kept)
+    _make_cheaper(optimized, limits, kept)
+    after = with_estimates(optimized.plan, kept)
+    optimized.plan = with_estimates(optimized.plan)
+    optimized.time_saved = round(before.estimated_time - after.estimated_time, 3)
+    optimized.cost_saved = round(before.estimated_cost - after.estimated_cost, 6)
     if not limits.hold(after.estimated_cost, after.estimated_time):
-        found.changes.append("Nothing more could be left out: what is left of the limits may not be enough.")
-    return found
+        optimized.changes.append(
+            "Nothing more can be left out: the remaining budget or time may not be enough."
+        )
+    return optimized
 
 
-def _spread(found: Optimized, kept: Collection[str]) -> None:
+def _spread(optimized: Optimized, kept: Collection[str]) -> None:
     """Split steps with dependent workers into parallel steps."""
     steps: list[PlanStep] = []
-    for step in found.plan.steps:
+    for step in optimized.plan.steps:
         parts = waves(step.workers)
         if step.mode == "parallel" or len(step.workers) == 1 or len(parts) == len(step.workers):
             steps.append(step)
             continue
         steps += [step_of(part) for part in parts]
         together = "; then ".join(" and ".join(part) for part in parts)
-        found.changes.append(f"{step.name}: {together}, side by side where nobody waits.")
-    found.plan = found.plan.model_copy(update={"steps": steps})
+        optimized.changes.append(f"{step.name}: {together}, in parallel where possible.")
+    optimized.plan = optimized.plan.model_copy(update={"steps": steps})
 
 
-def _drop_optional(found: Optimized, limits: PlanLimits, kept: Collection[str]) -> None:
-    for worker in reversed(by_priority(found.plan.workers)):
-        if limits.hold(*_takes(found.plan, kept)):
+def _drop_optional(optimized: Optimized, limits: PlanLimits, kept: Collection[str]) -> None:
+    for worker in reversed(by_priority(optimized.plan.workers)):
+        if limits.hold(*_takes(optimized.plan, kept)):
             return
         optional = WORKERS[worker].criticality == "optional" and worker not in kept
-        if optional and not _is_last(found.plan, worker):
-            fewer = without(found.plan, worker)
-            if limits.helps(_takes(found.plan, kept), _takes(fewer, kept)):
-                found.plan = fewer
-                found.removed.append(worker)
-                found.changes.append(
+        if optional and not _is_last(optimized.plan, worker):
+            fewer = without(optimized.plan, worker)
+            if limits.helps(_takes(optimized.plan, kept), _takes(fewer, kept)):
+                optimized.plan = fewer
+                optimized.removed.append(worker)
+                optimized.changes.append(
                     f"{worker} is left out: it is optional, and saves ${cost_of(worker):.2f}."
                 )
 
 
-def _make_cheaper(found: Optimized, limits: PlanLimits, kept: Collection[str]) -> None:
-    dear = [one for one in found.plan.workers if WORKERS[one].asks and one not in kept]
-    for worker in sorted(dear, key=lambda one: -cost_of(one)):
-        now = _takes(found.plan, kept)
+def _make_cheaper(optimized: Optimized, limits: PlanLimits, kept: Collection[str]) -> None:
+    dear = [asking for asking in optimized.plan.workers if WORKERS[asking].asks and asking not in kept]
+    for worker in sorted(dear, key=lambda asking: -cost_of(asking)):
+        now = _takes(optimized.plan, kept)
         if limits.hold(*now):
             return
-        cheaper = found.plan.model_copy(update={"cheaper": [*found.plan.cheaper, worker]})
+        cheaper = optimized.plan.model_copy(update={"cheaper": [*optimized.plan.cheaper, worker]})
         if limits.helps(now, _takes(cheaper, kept)):
-            found.plan = cheaper
+            optimized.plan = cheaper
             saved = cost_of(worker) - cost_of(worker, cheaper=True)
             faster = seconds_of(worker) - seconds_of(worker, cheaper=True)
-            found.changes.append(f"{worker} uses a fast model: that saves ${saved:.2f} and {faster:.0f} s.")
+            optimized.changes.append(
+                f"{worker} uses a fast model: that saves ${saved:.2f} and {faster:.0f} s."
+            )
 
 
 def _takes(plan: Plan, kept: Collection[str]) -> tuple[float, float]:
@@ -272,7 +292,7 @@ def _takes(plan: Plan, kept: Collection[str]) -> tuple[float, float]:
 def _is_last(plan: Plan, worker: str) -> bool:
     """True if it is the only worker of its step or of its category."""
     alone = any(step.workers == [worker] for step in plan.steps)
-    kind = [one for one in plan.workers if WORKERS[one].category == WORKERS[worker].category]
+    kind = [other for other in plan.workers if WORKERS[other].category == WORKERS[worker].category]
     return alone or len(kind) == 1
 
 
@@ -280,7 +300,7 @@ def without(plan: Plan, worker: str) -> Plan:
     steps = [
         step
         if worker not in step.workers
-        else step_of([one for one in step.workers if one != worker], step.mode)
+        else step_of([other for other in step.workers if other != worker], step.mode)
         for step in plan.steps
     ]
     return plan.model_copy(update={"steps": steps})

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from podium.engine.workflow import Estimate
 from podium.errors import StepFailedError
 from podium.report.words import count, duration
@@ -24,7 +22,7 @@ from podium.workflows.research.plan_rules import (
 )
 from podium.workflows.research.policy import SEARCH_OF, SEARCHES
 
-BESIDES = "A direct draft, an editor's pass and two comparisons come on top (--no-floor, --no-editor)."
+BESIDES = "A direct draft, an editor's pass and two comparisons cost extra (--no-floor, --no-editor)."
 NOTE = "The complexity is judged by rules here; in a run the planner's model judges it."
 
 
@@ -33,38 +31,41 @@ def estimate(request: Any, options: dict[str, Any]) -> Estimate:
     brief, places = read_brief(request, options)
     limits = PlanLimits(brief.max_usd, brief.time_limit)
     plan = first_plan(brief, estimate_complexity(brief), useful_in(brief), limits)
-    found = optimize(plan, limits)
+    optimized = optimize(plan, limits)
     besides = BESIDES if places.get("floor", True) or places.get("editor", True) else ""
-    return Estimate(data=_data(brief, found, besides), lines=_lines(brief, found, besides))
+    return Estimate(data=_data(brief, optimized, besides), lines=_lines(brief, optimized, besides))
 
 
 def useful_in(brief: Brief) -> list[str]:
     """Return the workers of `NEEDING` that have something to do. A corpus serves every search except the
     social one, and its documents are read whole at once; web pages need the scraper."""
     online = [SEARCH_OF[kind] for kind in brief.sources if kind in SEARCH_OF]
-    local = [one for one in SEARCHES if one != "social_media"] if "corpus" in brief.sources else []
+    local = [worker for worker in SEARCHES if worker != "social_media"] if "corpus" in brief.sources else []
     return list(dict.fromkeys([*local, *online, *(["web_scraper"] if online else [])]))
 
 
-def _data(brief: Brief, found: Optimized, besides: str) -> dict[str, Any]:
+def _data(brief: Brief, optimized: Optimized, besides: str) -> dict[str, Any]:
     return {
         "workflow": "research",
         "brief": brief.shown(),
-        "plan": found.plan.shown(),
-        "estimated_time_s": found.plan.estimated_time,
-        "estimated_cost_usd": found.plan.estimated_cost,
+        "plan": optimized.plan.shown(),
+        "estimated_time_s": optimized.plan.estimated_time,
+        "estimated_cost_usd": optimized.plan.estimated_cost,
         "optimization": {
-            "removed": found.removed, "cheaper": found.plan.cheaper, "changes": found.changes,
-            "time_saved_s": found.time_saved, "cost_saved_usd": found.cost_saved,
+            "removed": optimized.removed,
+            "cheaper": optimized.plan.cheaper,
+            "changes": optimized.changes,
+            "time_saved_s": optimized.time_saved,
+            "cost_saved_usd": optimized.cost_saved,
         },
         "note": f"{besides} {NOTE}".strip(),
-    }  # fmt: skip
+    }
 
 
-def _lines(brief: Brief, found: Optimized, besides: str) -> list[str]:
-    plan = found.plan
+def _lines(brief: Brief, optimized: Optimized, besides: str) -> list[str]:
+    plan = optimized.plan
     most = max(len(step.name) for step in plan.steps)
-    told = [
+    lines = [
         f"{brief.topic}",
         f"{plan.level} topic (complexity {plan.complexity:.2f}), {count(len(plan.workers), 'worker')} in "
         f"{count(len(plan.steps), 'step')}",
@@ -78,21 +79,14 @@ def _lines(brief: Brief, found: Optimized, besides: str) -> list[str]:
         f"time  {duration(plan.estimated_time)} of {duration(brief.time_limit)}",
         f"cost  ${plan.estimated_cost:.2f} of ${brief.max_usd:.2f}",
     ]
-    told += [f"      {line}" for line in [*plan.notes, *found.changes]]
-    told += ["", besides] if besides else []
-    return [*told, "", f"An estimate: nothing was run. {NOTE}"]
+    lines += [f"      {line}" for line in [*plan.notes, *optimized.changes]]
+    lines += ["", besides] if besides else []
+    return [*lines, "", f"An estimate: nothing was run. {NOTE}"]
 
 
 def total(plan: Plan) -> str:
     """Return `17m 00s, $2.40`, for questions and lines."""
     return f"{duration(plan.estimated_time)}, ${plan.estimated_cost:.2f}"
-
-
-class Left(msgspec.Struct, frozen=True):
-    """Remaining budget at the time of planning."""
-
-    usd: float
-    seconds: float
 
 
 async def draw_plan(study: Study) -> None:
@@ -109,26 +103,32 @@ async def draw_plan(study: Study) -> None:
         study.deeper += deeper
     study.run.emit(
         events.PlanCreated(
-            iteration=study.iteration, plan=study.plan.shown(), answers=list(study.feedback),
+            iteration=study.iteration,
+            plan=study.plan.shown(),
+            answers=list(study.feedback),
             kept=sorted(study.kept),
         )
-    )  # fmt: skip
+    )
 
 
 async def optimize_plan(study: Study) -> Plan:
     """Optimize the plan: maximum parallelism within the remaining money and time."""
     if study.plan is None:
         raise AssertionError("there is no plan to optimize")
-    found = optimize(study.plan, await _limits(study), study.kept)
-    study.plan = found.plan
+    optimized = optimize(study.plan, await _limits(study), study.kept)
+    study.plan = optimized.plan
     study.run.emit(
         events.PlanOptimized(
-            iteration=study.iteration, plan=found.plan.shown(), removed=found.removed,
-            cheaper=found.plan.cheaper, changes=found.changes, time_saved=found.time_saved,
-            cost_saved=found.cost_saved,
+            iteration=study.iteration,
+            plan=optimized.plan.shown(),
+            removed=optimized.removed,
+            cheaper=optimized.plan.cheaper,
+            changes=optimized.changes,
+            time_saved=optimized.time_saved,
+            cost_saved=optimized.cost_saved,
         )
-    )  # fmt: skip
-    return found.plan
+    )
+    return optimized.plan
 
 
 async def _assess(study: Study) -> Assessment:
@@ -136,10 +136,16 @@ async def _assess(study: Study) -> Assessment:
     brief = study.brief
     try:
         return await study.run.ask(
-            PLANNER, "assess", returns=Assessment, topic=brief.topic, length=brief.length,
-            content_type=brief.content_type.replace("_", " "), tone=brief.tone, depth=brief.depth,
+            PLANNER,
+            "assess",
+            returns=Assessment,
+            topic=brief.topic,
+            length=brief.length,
+            content_type=brief.content_type.replace("_", " "),
+            tone=brief.tone,
+            depth=brief.depth,
             min_sources=brief.min_sources,
-        )  # fmt: skip
+        )
     except StepFailedError as error:
         study.warn(f"The planner could not judge the topic, so rules did: {error.reason}")
         complexity = estimate_complexity(brief)
@@ -150,11 +156,10 @@ async def _limits(study: Study) -> PlanLimits:
     """Return the remaining limits. Recorded, so that a resumed run makes the same plan whatever it has spent
     since."""
 
-    async def read() -> Left:
+    async def read() -> PlanLimits:
         run, brief = study.run, study.brief
         usd = brief.max_usd if run.budget.usd is None else run.budget.usd
         seconds = brief.time_limit if run.budget.seconds is None else run.budget.seconds
-        return Left(max(usd - run.spent.usd, 0.0), max(seconds - run.driven_s, 0.0))
+        return PlanLimits(max(usd - run.spent.usd, 0.0), max(seconds - run.driven_s, 0.0))
 
-    left = await study.run.step("limits", read, returns=Left)
-    return PlanLimits(left.usd, left.seconds)
+    return await study.run.step("limits", read, returns=PlanLimits)

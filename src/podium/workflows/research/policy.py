@@ -83,8 +83,11 @@ SEARCHES = ("web_search", "academic_search", "news_search", "social_media")
 NEEDING = (*SEARCHES, "web_scraper")
 """Workers that are useful only with a provider, or with pages to read."""
 SEARCH_OF = {
-    "web": "web_search", "academic": "academic_search", "news": "news_search", "social": "social_media",
-}  # fmt: skip
+    "web": "web_search",
+    "academic": "academic_search",
+    "news": "news_search",
+    "social": "social_media",
+}
 """Search worker of each kind of source. All of them search a corpus."""
 
 # ── choice of workers ────────────────────────────────────────────────────────────────────────────
@@ -92,6 +95,8 @@ SEARCH_OF = {
 FEWEST = 3
 RANGES: dict[Level, tuple[int, int]] = {"simple": (3, 5), "medium": (6, 10), "complex": (11, 17)}
 EDGES: dict[Level, tuple[float, float]] = {"simple": (0.0, 0.4), "medium": (0.4, 0.7), "complex": (0.7, 1.0)}
+MIN_SOURCES = 10
+"""Number of sources if the request does not say it."""
 MANY_SOURCES = 15
 """Number of requested sources from which all research workers are used."""
 
@@ -129,11 +134,11 @@ def required_workers(tone: str, min_sources: int, preferred: Collection[str]) ->
 def choose(count: int, required: Collection[str], useful: Collection[str]) -> list[str]:
     """Return the first `count` workers by priority, plus the required ones. A worker of `NEEDING` is chosen
     only if it is `useful`: it has a source."""
-    usable = [one for one in by_priority(WORKERS) if one not in NEEDING or one in useful]
-    first = set(usable[:count]) | {one for one in required if one in usable}
+    usable = [worker for worker in by_priority(WORKERS) if worker not in NEEDING or worker in useful]
+    first = set(usable[:count]) | {worker for worker in required if worker in usable}
     if not first & set(SEARCHES):
-        first |= set([one for one in usable if one in SEARCHES][:1])
-    return [one for one in usable if one in first]
+        first |= set([worker for worker in usable if worker in SEARCHES][:1])
+    return [worker for worker in usable if worker in first]
 
 
 def by_priority(workers: Collection[str]) -> list[str]:
@@ -194,12 +199,12 @@ WORKERS_OF: dict[str, tuple[str, ...]] = {
 
 def components(parts: Mapping[str, float], worked: Collection[str]) -> dict[str, float]:
     """Return the component scores from the known parts."""
-    found: dict[str, float] = {}
+    scores: dict[str, float] = {}
     for component, names in PARTS.items():
         known = [parts[name] for name in names if name in parts]
         if known and set(WORKERS_OF[component]) & set(worked):
-            found[component] = sum(known) / len(known)
-    return found
+            scores[component] = sum(known) / len(known)
+    return scores
 
 
 def overall(scores: Mapping[str, float]) -> float:
@@ -244,8 +249,8 @@ def has_stalled(qualities: Sequence[float], covered: Collection[str]) -> bool:
     return qualities[-1] - max(qualities[:-1]) < LEAST_GAIN
 
 
-def count_score(found: int, wanted: int) -> float:
-    return min(found / wanted, 1.0) if wanted else 1.0
+def count_score(actual: int, wanted: int) -> float:
+    return min(actual / wanted, 1.0) if wanted else 1.0
 
 
 def diversity_score(kinds: Collection[str], enabled: Collection[str]) -> float:

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 from podium.models.model import Call
 from podium.models.rehearsal import rehearses, section
-from podium.models.request_words import number, pick
-from podium.models.sample_values import LABEL
+from podium.models.sample_values import LABEL, number, pick
 from podium.tools.tool import unfenced
 from podium.workflows.research.contracts import Brief
 from podium.workflows.research.measures.text import terms_of
@@ -52,17 +51,17 @@ class Passage(NamedTuple):
     source: str
     text: str
     score: int
-    """How many words of the topic it contains."""
+    """Number of words of the topic in it."""
 
 
 def passages_in(prompt: str) -> list[Passage]:
     """Return every quotable sentence of the fenced sources."""
     wanted = terms_of(section(prompt, "Topic"))
-    found: dict[str, Passage] = {}
+    passages: dict[str, Passage] = {}
     for _, source, body in _FENCED.findall(prompt):
         for sentence in _sentences(body.partition("\n\n")[2]):
-            found.setdefault(sentence, Passage(source, sentence, len(wanted & terms_of(sentence))))
-    return list(found.values())
+            passages.setdefault(sentence, Passage(source, sentence, len(wanted & terms_of(sentence))))
+    return list(passages.values())
 
 
 def _sentences(text: str) -> Iterator[str]:
@@ -110,9 +109,9 @@ def rehearse_assessment(call: Call) -> dict[str, Any]:
     """Assess by the rules of an estimate, so that a rehearsal follows the plan that was shown."""
     topic, _, options = section(call.prompt, "Topic").partition("\n\nWanted:")
     wanted: dict[str, Any] = {}
-    if found := _WANTED.search(f"Wanted:{options}"):
-        wanted = {"length": int(found[2]), "depth": found[3], "min_sources": int(found[4])}
-        wanted["content_type"] = found[1].replace(" ", "_")
+    if match := _WANTED.search(f"Wanted:{options}"):
+        wanted = {"length": int(match[2]), "depth": match[3], "min_sources": int(match[4])}
+        wanted["content_type"] = match[1].replace(" ", "_")
     brief = Brief(topic=topic, **wanted)
     words = sorted(terms_of(topic), key=topic.lower().find)
     return {
@@ -137,15 +136,17 @@ def rehearse_synthesis(call: Call) -> dict[str, Any]:
     return {
         "points": [{"text": passage.text, "source_ids": [passage.source]} for passage in best] or [nothing],
         "outline": [
-            {"heading": aspect.capitalize(), "points": [f"{LABEL} {aspect}"],
-             "source_ids": [passage.source for passage in best[nth :: len(ASPECTS)]]}
+            {
+                "heading": aspect.capitalize(),
+                "points": [f"{LABEL} {aspect}"],
+                "source_ids": [passage.source for passage in best[nth :: len(ASPECTS)]],
+            }
             for nth, aspect in enumerate(ASPECTS)
         ],
         "disagreements": [
-            f"{first.source} and {second.source}: {about}"
-            for first, second, about in disagreements(passages)
+            f"{first.source} and {second.source}: {about}" for first, second, about in disagreements(passages)
         ],
-    }  # fmt: skip
+    }
 
 
 @rehearses("research", "summarize")
@@ -170,11 +171,11 @@ def rehearse_article(call: Call) -> str:
     topic = _topic(call)
     words = int((re.search(r"^About (\d+) words", call.prompt, re.MULTILINE) or ["", "800"])[1])
     parts = [f"# {topic[:1].upper()}{topic[1:]}"]
-    if "Somebody else writes the introduction" not in call.prompt:
+    if "Another writer writes the introduction" not in call.prompt:
         parts.append(rehearse_introduction(call))
     room = words - sum(len(part.split()) for part in parts) - 60
     parts += _sections(passages_in(call.prompt), room)
-    if "Somebody else writes the conclusion" not in call.prompt:
+    if "Another writer writes the conclusion" not in call.prompt:
         parts.append(f"## Conclusion\n\n{rehearse_conclusion(call)}")
     return "\n\n".join(parts)
 
@@ -235,15 +236,25 @@ def rehearse_fact_check(call: Call) -> dict[str, Any]:
         cited_passages = [passage for passage in passages if passage.source in cited.split(", ")]
         own = [passage for passage in cited_passages if passage.text.rstrip(".") in text]
         if own and (tries > 1 or number(text) % 5):
-            checks.append({"claim_id": claim, "verdict": "verified", "source_id": own[0].source,
-                           "quote": own[0].text, "reason": f"{LABEL} the words stand there"})  # fmt: skip
+            checks.append(
+                {
+                    "claim_id": claim,
+                    "verdict": "verified",
+                    "source_id": own[0].source,
+                    "quote": own[0].text,
+                    "reason": f"{LABEL} the words stand there",
+                }
+            )
         else:
             checks.append({"claim_id": claim, "verdict": "unverified", "reason": f"{LABEL} not passages"})
     sides = [
-        {"about": about, "first": {"source_id": passage.source, "quote": passage.text},
-         "second": {"source_id": other.source, "quote": other.text}}
+        {
+            "about": about,
+            "first": {"source_id": passage.source, "quote": passage.text},
+            "second": {"source_id": other.source, "quote": other.text},
+        }
         for passage, other, about in disagreements(passages)[:8]
-    ]  # fmt: skip
+    ]
     return {"checks": checks, "contradictions": sides, "points": list(_points(call.prompt, passages))}
 
 
@@ -281,8 +292,8 @@ def rehearse_judgement(call: Call) -> dict[str, Any]:
 
 
 def _iteration(call: Call) -> int:
-    found = _ITERATION.search(call.path)
-    return int(found[1]) if found else 1
+    match = _ITERATION.search(call.path)
+    return int(match[1]) if match else 1
 
 
 def _topic(call: Call) -> str:

@@ -38,37 +38,48 @@ COMPARED = {
     "equal": "Judged blind, neither the article nor one direct draft is clearly better",
 }
 STATUSES = {
-    "pending": "○", "running": "●", "completed": "✓", "kept": "=", "skipped": "!", "failed": "✗",
+    "pending": "○",
+    "running": "●",
+    "completed": "✓",
+    "kept": "=",
+    "skipped": "!",
+    "failed": "✗",
     "stopped": "■",
-}  # fmt: skip
+}
 """Symbols of the worker states."""
 PHASES = {
-    "initialized": "start", "planning": "plan", "strategy": "strategy", "executing": "work",
-    "evaluating": "evaluation", "re_planning": "new plan", "merging": "merge", "completed": "done",
+    "initialized": "start",
+    "planning": "plan",
+    "strategy": "strategy",
+    "executing": "work",
+    "evaluating": "evaluation",
+    "re_planning": "new plan",
+    "merging": "merge",
+    "completed": "done",
     "failed": "failed",
-}  # fmt: skip
+}
 """Short names of the phases."""
 
 
 def rows(data: Any, key: str) -> list[Data]:
     """Return a list of objects from an output; empty if there is none."""
-    found: Any = cast("Data", data).get(key) if isinstance(data, dict) else None
-    items = cast("list[Any]", found) if isinstance(found, list) else []
-    return [cast("Data", one) for one in items if isinstance(one, dict)]
+    value: Any = cast("Data", data).get(key) if isinstance(data, dict) else None
+    items = cast("list[Any]", value) if isinstance(value, list) else []
+    return [cast("Data", item) for item in items if isinstance(item, dict)]
 
 
 def part(data: Any, key: str) -> Data:
     """Return an object from an output; empty if there is none."""
-    found: Any = cast("Data", data).get(key) if isinstance(data, dict) else None
-    return cast("Data", found) if isinstance(found, dict) else {}
+    value: Any = cast("Data", data).get(key) if isinstance(data, dict) else None
+    return cast("Data", value) if isinstance(value, dict) else {}
 
 
 def against(value: float, threshold: float, unit: float = 1.0) -> tuple[str, str]:
     """Format two figures with just enough digits to see which is higher: `0.88`, `0.80`, or in percent."""
     for digits in (2, 3, 4) if unit == 1 else (0, 1, 2):
-        told = f"{value * unit:.{digits}f}", f"{threshold * unit:.{digits}f}"
-        if told[0] != told[1] or value >= threshold:
-            return told
+        texts = f"{value * unit:.{digits}f}", f"{threshold * unit:.{digits}f}"
+        if texts[0] != texts[1] or value >= threshold:
+            return texts
     return f"{value * unit:g}", f"{threshold * unit:g}"
 
 
@@ -83,158 +94,184 @@ def quality_of(
     """Return the score against its threshold, and each component with its parts."""
     if overall is None:
         return {}
-    reached, asked = against(overall, threshold, 100)
+    reached, target = against(overall, threshold, 100)
     return {
         "overall": overall,
         "threshold": threshold,
         "percent": reached,
-        "asked": asked,
+        "asked": target,
         "met": overall >= threshold,
         "components": [
             {
-                "key": key, "name": NAMES[key], "weight": weight, "score": components.get(key),
-                "meaning": MEANINGS[key], "parts": dict(parts.get(key) or {}),
+                "key": key,
+                "name": NAMES[key],
+                "weight": weight,
+                "score": components.get(key),
+                "meaning": MEANINGS[key],
+                "parts": dict(parts.get(key) or {}),
             }
             for key, weight in WEIGHTS.items()
         ],
-    }  # fmt: skip
+    }
 
 
 def output_quality(output: Any) -> Data:
     """Return the same from the final output."""
-    found = part(output, "quality")
-    scores = {key: found.get(f"{key}_quality") for key in WEIGHTS}
-    return quality_of(found.get("overall"), found.get("threshold") or 0.0, scores, found.get("parts") or {})
+    quality = part(output, "quality")
+    scores = {key: quality.get(f"{key}_quality") for key in WEIGHTS}
+    return quality_of(
+        quality.get("overall"), quality.get("threshold") or 0.0, scores, quality.get("parts") or {}
+    )
 
 
 def iterations_of(entries: Sequence[Data], threshold: float) -> list[Data]:
     """Return every plan with its quality and the changes from the one before. An entry has plan, quality and
     feedback."""
-    told: list[Data] = []
+    iterations: list[Data] = []
     before: list[str] = []
     for number, entry in enumerate(entries, 1):
         plan, quality = part(entry, "plan"), entry.get("quality")
-        workers = [str(one) for step in rows(plan, "steps") for one in step.get("workers") or ()]
-        told.append(
+        workers = [str(worker) for step in rows(plan, "steps") for worker in step.get("workers") or ()]
+        iterations.append(
             {
-                "number": number, "quality": quality, "threshold": threshold, "workers": workers,
+                "number": number,
+                "quality": quality,
+                "threshold": threshold,
+                "workers": workers,
                 "percent": against(quality, threshold, 100)[0] if quality is not None else "",
-                "added": [label_of(one) for one in workers if one not in before] if before else [],
-                "dropped": [label_of(one) for one in before if one not in workers],
-                "feedback": [str(one) for one in entry.get("feedback") or ()],
-                "estimated_cost": plan.get("estimated_cost"), "estimated_time": plan.get("estimated_time"),
+                "added": [label_of(worker) for worker in workers if worker not in before] if before else [],
+                "dropped": [label_of(worker) for worker in before if worker not in workers],
+                "feedback": [str(line) for line in entry.get("feedback") or ()],
+                "estimated_cost": plan.get("estimated_cost"),
+                "estimated_time": plan.get("estimated_time"),
                 "steps": [
-                    {"name": step.get("name"), "mode": step.get("mode"),
-                     "workers": [label_of(str(one)) for one in step.get("workers") or ()]}
+                    {
+                        "name": step.get("name"),
+                        "mode": step.get("mode"),
+                        "workers": [label_of(str(worker)) for worker in step.get("workers") or ()],
+                    }
                     for step in rows(plan, "steps")
                 ],
             }
-        )  # fmt: skip
+        )
         before = workers
-    return told
+    return iterations
 
 
 def sources_of(output: Any) -> list[Data]:
     """Return all sources, cited ones first in order of citation. A failed run has them too."""
-    cited = [str(one) for one in part(output, "article").get("cited") or ()]
-    used = Counter(str(one) for claim in rows(output, "claims") for one in claim.get("source_ids") or ())
+    cited = [str(source_id) for source_id in part(output, "article").get("cited") or ()]
+    used = Counter(
+        str(source_id) for claim in rows(output, "claims") for source_id in claim.get("source_ids") or ()
+    )
     listed = rows(output, "sources") or rows(part(output, "partial_results"), "sources")
-    found = [_source(one, cited, used) for one in listed]
-    return sorted(found, key=lambda one: one["number"] or len(cited) + 1)
+    sources = [_source(data, cited, used) for data in listed]
+    return sorted(sources, key=lambda source: source["number"] or len(cited) + 1)
 
 
 def _source(data: Data, cited: list[str], used: Counter[str]) -> Data:
     texts = ("id", "title", "url", "kind", "published", "provider", "retrieved_at", "sha256")
-    told: Data = {key: str(data.get(key) or "") for key in texts}
+    fields: Data = {key: str(data.get(key) or "") for key in texts}
     relevance = data.get("relevance")
-    return told | {
-        "authors": [str(one) for one in data.get("authors") or ()],
+    return fields | {
+        "authors": [str(author) for author in data.get("authors") or ()],
         "relevance": min(max(relevance, 0.0), 1.0) if isinstance(relevance, float | int) else 0.0,
         "full_text": bool(data.get("full_text", True)),
-        "number": cited.index(told["id"]) + 1 if told["id"] in cited else None,
-        "link": web_address(told["url"]),
-        "site": site_of(told["url"]),
-        "place": told["url"].removeprefix("corpus:"),
-        "claims": used[told["id"]],
+        "number": cited.index(fields["id"]) + 1 if fields["id"] in cited else None,
+        "link": web_address(fields["url"]),
+        "site": site_of(fields["url"]),
+        "place": fields["url"].removeprefix("corpus:"),
+        "claims": used[fields["id"]],
     }
 
 
 def contradictions_of(output: Any, passages: Sequence[Sequence[Data]] = ()) -> list[Data]:
     """Return the contradictions between sources. `passages` holds their surroundings, if available."""
-    titles = {str(one.get("id")): one for one in sources_of(output)}
+    titles = {source["id"]: source for source in sources_of(output)}
     return [
         {
-            "about": str(one.get("about", "")),
+            "about": str(contradiction.get("about", "")),
             "sides": [
-                {"source": titles.get(str(side.get("source_id")), {}), "before": "", "after": "",
-                 "quote": str(side.get("quote", ""))} | (passages[nth][at] if nth < len(passages) else {})
-                for at, side in enumerate(rows(one, "passages"))
+                {
+                    "source": titles.get(str(side.get("source_id")), {}),
+                    "before": "",
+                    "after": "",
+                    "quote": str(side.get("quote", "")),
+                }
+                | (passages[nth][at] if nth < len(passages) else {})
+                for at, side in enumerate(rows(contradiction, "passages"))
             ],
         }
-        for nth, one in enumerate(rows(output, "contradictions"))
-    ]  # fmt: skip
+        for nth, contradiction in enumerate(rows(output, "contradictions"))
+    ]
 
 
 def checks_of(output: Any) -> Data:
     """Return the verdicts of the claims, and the claims that are not verified."""
     claims = [
-        {key: str(one.get(key) or "") for key in ("verdict", "text", "reason")}
-        | {"cites": bool(one.get("source_ids"))}
-        for one in rows(output, "claims")
+        {key: str(claim.get(key) or "") for key in ("verdict", "text", "reason")}
+        | {"cites": bool(claim.get("source_ids"))}
+        for claim in rows(output, "claims")
     ]
     return {
         "claims": len(claims),
-        "verdicts": dict(Counter(one["verdict"] for one in claims)),
-        "doubtful": [one for one in claims if one["verdict"] != "verified"],
+        "verdicts": dict(Counter(claim["verdict"] for claim in claims)),
+        "doubtful": [claim for claim in claims if claim["verdict"] != "verified"],
     }
 
 
 def missing_of(output: Any) -> Data:
     """Return the aspects that the article leaves out, points without a source, and unsourced statements;
     empty if there are none."""
-    found: Data = {"coverage": None, "missing": [], "unsupported": [], "unsourced": []}
+    result: Data = {"coverage": None, "missing": [], "unsupported": [], "unsourced": []}
     if not isinstance(output, dict):
         return {}
     data = cast("Data", output)
     coverage = data.get("coverage")
-    found["coverage"] = coverage if isinstance(coverage, float | int) else None
+    result["coverage"] = coverage if isinstance(coverage, float | int) else None
     lists = {**data, "unsourced": part(output, "article").get("unsourced")}
     for key in ("missing", "unsupported", "unsourced"):
         listed: Any = lists.get(key)
-        found[key] = [str(one) for one in cast("list[Any]", listed)] if isinstance(listed, list) else []
-    return found if found["missing"] or found["unsupported"] or found["unsourced"] else {}
+        result[key] = [str(point) for point in cast("list[Any]", listed)] if isinstance(listed, list) else []
+    return result if result["missing"] or result["unsupported"] or result["unsourced"] else {}
 
 
 def comparison_of(output: Any) -> Data:
     """Return the result of the blind comparison with the direct draft; empty if there was none."""
-    found = part(output, "comparison")
-    if not found:
+    comparison = part(output, "comparison")
+    if not comparison:
         return {}
-    preferred = str(found.get("preferred"))
+    preferred = str(comparison.get("preferred"))
     return {
         "preferred": preferred,
         "verdict": COMPARED.get(preferred, preferred),
-        "why": [str(one) for one in found.get("why") or ()],
+        "why": [str(reason) for reason in comparison.get("why") or ()],
     }
 
 
 def kinds_of(sources: Sequence[Data]) -> dict[str, int]:
     """Return the number of sources of each kind, the most frequent first."""
-    return dict(Counter(str(one.get("kind")) for one in sources).most_common())
+    return dict(Counter(str(source.get("kind")) for source in sources).most_common())
 
 
 def workers_of(state: AgentState, *, alive: bool) -> list[Data]:
     """Return all workers in the order in which they started."""
-    told: list[Data] = []
+    workers: list[Data] = []
     for task in state.all_tasks:
         status = "kept" if task.kept else task.status
         status = "stopped" if status == "running" and not alive else status
-        told.append(
+        workers.append(
             {
-                "iteration": task.iteration, "worker": task.worker, "name": label_of(task.worker),
-                "category": task.category, "status": status, "sign": STATUSES.get(status, "·"),
-                "attempts": task.attempts, "error": task.error, "cost": task.charge.usd,
+                "iteration": task.iteration,
+                "worker": task.worker,
+                "name": label_of(task.worker),
+                "category": task.category,
+                "status": status,
+                "sign": STATUSES.get(status, "·"),
+                "attempts": task.attempts,
+                "error": task.error,
+                "cost": task.charge.usd,
                 "fallback": label_of(task.fallback) if task.fallback else "",
             }
-        )  # fmt: skip
-    return told
+        )
+    return workers

@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from podium.engine.events import Event, EventData
+from podium.engine.events import EventData
 from podium.report.presentation import Line, Weight
-from podium.report.words import count, duration, money, one_line
+from podium.report.words import count, duration, money, needs, one_line
 from podium.workflows.research import events
 from podium.workflows.research.fold import AgentState, TaskState
 from podium.workflows.research.policy import Phase
 from podium.workflows.research.report_data import NAMES, PHASES, STATUSES, against, label_of
 
-
-def line_of(event: Event, state: AgentState) -> Line | None:
-    """Return the line of a research event, or None. `state` must already include the event."""
-    teller = _LINES.get(type(event.data))
-    return None if teller is None else teller(event.data, state)
+JUDGED = frozenset({"claims", "grammar", "quality", "score"})
+"""Keys of a worker's result that hold judgements of a model."""
 
 
 def _phase(data: events.PhaseChanged, state: AgentState) -> Line | None:
@@ -31,7 +28,7 @@ def _phase(data: events.PhaseChanged, state: AgentState) -> Line | None:
 
 def _planned(data: events.PlanCreated, state: AgentState) -> Line:
     plan = data.plan
-    workers = [one for step in plan.get("steps", ()) for one in step.get("workers", ())]
+    workers = [worker for step in plan.get("steps", ()) for worker in step.get("workers", ())]
     steps = count(len(plan.get("steps", ())), "step")
     again = f"Iteration {data.iteration}: " if data.iteration > 1 else ""
     kept = f", {len(data.kept)} kept as they are" if data.kept else ""
@@ -58,22 +55,26 @@ def _optimized(data: events.PlanOptimized, state: AgentState) -> Line | None:
 
 
 def _completed(data: events.WorkerCompleted, state: AgentState) -> Line:
-    what = ", ".join(_gist(data.result)) or "done"
+    what = ", ".join(gist_of(data.result)) or "done"
     if data.kept:
         return Line(f"{label_of(data.worker)}: kept", mark="=", indent=1)
     notes = (f"attempt {data.attempts}",) if data.attempts > 1 else ()
+    score_in = "what" if JUDGED & data.result.keys() else ""
     if data.fallback:
         instead = f"{label_of(data.worker)} failed, {label_of(data.fallback)} stands in: {what}"
-        return Line(one_line(instead, 300), "warning", notes, "~", 1)
-    return Line(f"{label_of(data.worker)}: {one_line(what, 200)}", "result", notes, "✓", 1)
+        return Line(one_line(instead, 300), "warning", notes, "~", 1, score_in)
+    return Line(f"{label_of(data.worker)}: {one_line(what, 200)}", "result", notes, "✓", 1, score_in)
 
 
-def _gist(result: dict[str, Any]) -> Iterator[str]:
+def gist_of(result: dict[str, Any]) -> Iterator[str]:
     """Describe a worker's result. Unknown keys are skipped."""
     counted = {
-        "found": "found", "read": "read in full", "snippets": "only by their snippet",
-        "summaries": "summarised", "word_count": "words",
-    }  # fmt: skip
+        "found": "found",
+        "read": "read in full",
+        "snippets": "only by their snippet",
+        "summaries": "summarised",
+        "word_count": "words",
+    }
     nouns = {"points": "point", "sections": "section", "insights": "insight"}
     yield from (f"{result[key]:,} {word}" for key, word in counted.items() if _is_count(result.get(key)))
     yield from (count(result[key], word) for key, word in nouns.items() if _is_count(result.get(key)))
@@ -119,8 +120,9 @@ def _evaluated(data: events.Evaluated, state: AgentState) -> Line:
         f"{NAMES.get(key, one_line(key, 40)).lower()} {value:.2f}" for key, value in data.components.items()
     )
     low = f"; {one_line(' '.join(data.feedback[:2]), 200)}" if data.feedback and not good else ""
-    figures = (" of ".join(against(data.quality, data.threshold)),)
-    return Line(f"Quality: {parts}{low}", "result" if good else "warning", figures, "✓" if good else "!")
+    figures = (needs(*against(data.quality, data.threshold)),)
+    weight, mark = ("result", "✓") if good else ("warning", "!")
+    return Line(f"Quality: {parts}{low}", weight, figures, mark, score_in="notes")
 
 
 def _merged(data: events.Merged, state: AgentState) -> Line:
@@ -128,10 +130,11 @@ def _merged(data: events.Merged, state: AgentState) -> Line:
     notes = () if data.quality is None else (f"quality {data.quality:.2f}",)
     notes += (data.improvement,) if data.improvement else ()
     weight: Weight = "result" if data.status == "completed" else "warning"
-    return Line(what, weight, notes, "✓" if data.status == "completed" else "~")
+    mark = "✓" if data.status == "completed" else "~"
+    return Line(what, weight, notes, mark, score_in="" if data.quality is None else "notes")
 
 
-_LINES: dict[type[EventData], Callable[[Any, AgentState], Line | None]] = {
+LINES: dict[type[EventData], Callable[[Any, AgentState], Line | None]] = {
     events.PhaseChanged: _phase,
     events.PlanCreated: _planned,
     events.PlanOptimized: _optimized,
@@ -167,38 +170,43 @@ def _strip(state: AgentState, *, alive: bool) -> Line:
     signs = ["✓" if nth < at else "○" for nth in range(len(STRIP))]
     if at < len(STRIP) and now is not Phase.INITIALIZED:
         signs[at] = "✗" if now is Phase.FAILED else "●" if alive else "■"
-    told = " → ".join(f"{PHASES[phase]} {sign}" for phase, sign in zip(STRIP, signs, strict=True))
-    return Line(told, "failure" if now is Phase.FAILED else "result", mark="▸")
+    strip = " → ".join(f"{PHASES[phase]} {sign}" for phase, sign in zip(STRIP, signs, strict=True))
+    return Line(strip, "failure" if now is Phase.FAILED else "result", mark="▸")
 
 
 def _reached(state: AgentState) -> int:
     """Return the index of the last phase entered by a failed run; 0 for a run between two plans."""
     if state.current_phase is not Phase.FAILED:
         return 0
-    entered = [one["to"] for one in state.phase_history if one["to"] in STRIP]
+    entered = [change["to"] for change in state.phase_history if change["to"] in STRIP]
     return STRIP.index(Phase(entered[-1])) if entered else 0
 
 
 def _meter(state: AgentState, sources: int) -> Line:
     """Return `7 of 10 sources ▓▓▓▓▓▓▓░░░ · iteration 2 of 3 · quality 0.65`. The most important part comes
     first, because a narrow terminal cuts the rest."""
-    wanted: Any = state.brief.get("min_sources")
-    told, enough = count(sources, "source"), True
-    if isinstance(wanted, int) and wanted > 0:
-        full, enough = min(sources * BAR // wanted, BAR), sources >= wanted
-        told = f"{sources} of {count(wanted, 'source')} {'▓' * full}{'░' * (BAR - full)}"
-    parts = [told, f"iteration {state.iteration_count} of {state.max_iterations}"]
-    scores = " → ".join(f"{one.quality:.2f}" for one in state.evaluations)
+    wanted = state.wanted_sources
+    full = min(sources * BAR // wanted, BAR)
+    progress = f"{sources_text(state, sources)} {'▓' * full}{'░' * (BAR - full)}"
+    parts = [progress, f"iteration {state.iteration_count} of {state.max_iterations}"]
+    scores = " → ".join(f"{evaluation.quality:.2f}" for evaluation in state.evaluations)
     parts += [f"quality {scores}"] if scores else []
-    return Line(" · ".join(parts), "result" if enough else "routine", mark=" ")
+    return Line(" · ".join(parts), "result" if sources >= wanted else "routine", mark=" ")
+
+
+def sources_text(state: AgentState, sources: int) -> str:
+    """Return `7 of 10 sources`."""
+    return f"{sources} of {count(state.wanted_sources, 'source')}"
 
 
 def _grid(state: AgentState, *, alive: bool) -> Iterator[Line]:
     """Return a row for each step of the plan, with a cell for each worker."""
-    tasks = {one.worker: one for one in state.all_tasks if one.iteration == state.iteration_count}
+    tasks = {task.worker: task for task in state.all_tasks if task.iteration == state.iteration_count}
     steps: list[dict[str, Any]] = state.current_plan.get("steps", []) if state.current_plan else []
     for step in steps:
-        cells = [_cell(str(one), tasks.get(str(one)), alive=alive) for one in step.get("workers", ())]
+        cells = [
+            _cell(str(worker), tasks.get(str(worker)), alive=alive) for worker in step.get("workers", ())
+        ]
         working = any(cell.startswith("●") for cell in cells)
         name = one_line(str(step.get("name", "")), 20)
         yield Line(f"{name:<9} {'  '.join(cells)}", "result" if working else "routine", mark=" ")

@@ -62,7 +62,12 @@ _RULES = {
 def _agent(spec: AgentSpec, role: str) -> Agent:
     skills = f" Your skills: {', '.join(spec.skills)}." if spec.skills else ""
     return Agent(
-        spec.name, role=role, instructions=f"{_RULES[role]}\n\n{spec.instructions.strip()}{skills}".strip(),
-        profile=spec.profile, temperature=spec.temperature, timeout=spec.timeout,
-        max_tokens=LONGEST_REPLY, prompts=PROMPTS,
-    )  # fmt: skip
+        spec.name,
+        role=role,
+        instructions=f"{_RULES[role]}\n\n{spec.instructions.strip()}{skills}".strip(),
+        profile=spec.profile,
+        temperature=spec.temperature,
+        timeout=spec.timeout,
+        max_tokens=LONGEST_REPLY,
+        prompts=PROMPTS,
+    )

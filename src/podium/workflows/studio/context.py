@@ -12,14 +12,13 @@ from pydantic import Field
 from podium.agents.ask import Run
 from podium.engine.events import Charge
 from podium.engine.store_parts import FactKind
-from podium.errors import BudgetExhaustedError
 from podium.workflows.delivery.contracts import Draft
 from podium.workflows.studio import events
 from podium.workflows.studio.contracts import Assignment, Brief, DepartmentReport, Reply
-from podium.workflows.studio.learning import Learnt
-from podium.workflows.studio.matching import Meanings
+from podium.workflows.studio.history import Learnt
 from podium.workflows.studio.policy import LISTED_ONLY, Complexity, threshold_of
 from podium.workflows.studio.routing import Route, find_key
+from podium.workflows.studio.similarity import Meanings
 from podium.workflows.studio.team import AgentSpec, DepartmentSpec, TeamSpec, agent_id, circle_in
 
 RECALLED = 20
@@ -150,13 +149,13 @@ class Studio:
         return tuple(
             {
                 "name": (spec := self.team.departments[key]).name,
-                "does": ", ".join(one.specialization for one in spec.specialists.values() if one.active)
+                "does": ", ".join(agent.specialization for agent in spec.specialists.values() if agent.active)
                 or spec.head.specialization,
                 "part": self.route.parts.get(key, ""),
                 "after": ", ".join(
-                    self.team.departments[one].name
-                    for one in self.route.needs.get(key, ())
-                    if one in self.route.chosen
+                    self.team.departments[other].name
+                    for other in self.route.needs.get(key, ())
+                    if other in self.route.chosen
                 ),
             }
             for key in self.route.chosen
@@ -168,10 +167,9 @@ class Studio:
         async def read() -> int:
             return round(self.run.driven_s * 1000)
 
-        try:
+        async with self.run.until_exhausted():
             return await self.run.step("clock", read)
-        except BudgetExhaustedError:  # out of time: a resumed run reads it again
-            return await read()
+        return await read()  # out of time: a resumed run reads it again
 
 
 @dataclass(frozen=True)
@@ -197,7 +195,7 @@ class Department:
             "departments": list(self.team),
             "department": self.spec.name,
             "part": self.part,
-            "inputs": [{"name": one.department_name, "output": one.output} for one in self.inputs],
+            "inputs": [{"name": report.department_name, "output": report.output} for report in self.inputs],
             "missing": list(self.missing),
             "canon": list(self.canon),
         }
@@ -232,11 +230,18 @@ class Conflict:
 
     def shown(self) -> dict[str, Any]:
         return {
-            "id": self.id, "kind": self.kind, "severity": self.severity, "departments": self.departments,
-            "description": self.description, "status": self.status, "yielded": self.yielded or None,
-            "reason": self.reason or None, "said": self.said, "rounds": self.rounds,
+            "id": self.id,
+            "kind": self.kind,
+            "severity": self.severity,
+            "departments": self.departments,
+            "description": self.description,
+            "status": self.status,
+            "yielded": self.yielded or None,
+            "reason": self.reason or None,
+            "said": self.said,
+            "rounds": self.rounds,
             "in_result": self.in_result or None,
-        }  # fmt: skip
+        }
 
 
 @dataclass
@@ -258,23 +263,24 @@ class CrossValidation:
     @property
     def working(self) -> dict[str, DepartmentReport]:
         """The reports of completed departments: only these can be in conflict."""
-        return {key: one for key, one in self.reports.items() if one.status == "completed"}
+        return {key: report for key, report in self.reports.items() if report.status == "completed"}
 
     @property
     def open_conflicts(self) -> list[Conflict]:
-        return [one for one in self.conflicts if one.status != "resolved"]
+        return [conflict for conflict in self.conflicts if conflict.status != "resolved"]
 
     @property
     def to_settle(self) -> list[Conflict]:
         """The open conflicts that justify a round of resolution."""
-        return [one for one in self.open_conflicts if one.severity not in LISTED_ONLY]
+        return [conflict for conflict in self.open_conflicts if conflict.severity not in LISTED_ONLY]
 
     @property
-    def at_its_end(self) -> bool:
+    def is_complete(self) -> bool:
         """True if every text was read in its current version, so no budget ended the check early."""
         return all(
-            one.status != "unfinished" and (one.status == "failed" or self.read.get(key) == one.output)
-            for key, one in self.reports.items()
+            report.status != "unfinished"
+            and (report.status == "failed" or self.read.get(key) == report.output)
+            for key, report in self.reports.items()
         )
 
     def note(self, conflict: Conflict) -> Conflict:
@@ -286,7 +292,7 @@ class CrossValidation:
     @property
     def texts(self) -> dict[str, str]:
         """The departments' current texts."""
-        return {key: one.output for key, one in self.reports.items()}
+        return {key: report.output for key, report in self.reports.items()}
 
     def reopen(self, conflict: Conflict) -> bool:
         """Reopen a resolved conflict that is still present. Return False if it was open already."""
@@ -303,21 +309,27 @@ class CrossValidation:
             events.ConflictResolved(id=conflict.id, round=conflict.rounds, by=by, reason=reason)
         )
 
-    def tell(self, found: Sequence[Conflict], number: int) -> None:
+    def emit_found(self, conflicts: Sequence[Conflict], number: int) -> None:
         """Emit conflicts that are new or reopened."""
-        for one in found:
+        for conflict in conflicts:
             self.studio.run.emit(
                 events.ConflictFound(
-                    id=one.id, round=number, kind=one.kind, severity=one.severity,
-                    departments=one.departments, description=one.description,
+                    id=conflict.id,
+                    round=number,
+                    kind=conflict.kind,
+                    severity=conflict.severity,
+                    departments=conflict.departments,
+                    description=conflict.description,
                 )
-            )  # fmt: skip
+            )
 
 
 def conflict_lines(conflicts: Sequence[Conflict]) -> list[str]:
     """Return the open conflicts as lines for a prompt."""
     return [
-        f"{' and '.join(one.departments)}: {one.description}" for one in conflicts if one.status != "resolved"
+        f"{' and '.join(conflict.departments)}: {conflict.description}"
+        for conflict in conflicts
+        if conflict.status != "resolved"
     ]
 
 
@@ -332,18 +344,18 @@ def find_specialist(department: DepartmentSpec, text: str) -> str:
 
 
 def names_of(specialists: Mapping[str, AgentSpec]) -> dict[str, tuple[str, ...]]:
-    return {key: (one.name, one.specialization) for key, one in specialists.items()}
+    return {key: (spec.name, spec.specialization) for key, spec in specialists.items()}
 
 
 def assignments_of(department: DepartmentSpec, brief: Brief) -> dict[str, Assignment]:
     """Return the brief's assignments by key, without those of specialists that the department lacks."""
-    found: dict[str, Assignment] = {}
-    for one in brief.assignments:
-        key = find_specialist(department, one.specialist)
+    assignments: dict[str, Assignment] = {}
+    for assignment in brief.assignments:
+        key = find_specialist(department, assignment.specialist)
         if key and department.specialists[key].active:
-            needs = [name for need in one.needs if (name := find_specialist(department, need))]
-            found.setdefault(key, Assignment(specialist=key, task=one.task, needs=needs))
-    return found
+            needs = [name for need in assignment.needs if (name := find_specialist(department, need))]
+            assignments.setdefault(key, Assignment(specialist=key, task=assignment.task, needs=needs))
+    return assignments
 
 
 def for_chosen(
@@ -356,23 +368,23 @@ def for_chosen(
         for key in chosen
     }
     needs = {
-        key: [one for one in dict.fromkeys(part.needs) if one in parts and one != key]
+        key: [need for need in dict.fromkeys(part.needs) if need in parts and need != key]
         for key, part in parts.items()
     }
     while circle := circle_in(needs):
-        needs[circle[0]] = [one for one in needs[circle[0]] if one not in circle]
+        needs[circle[0]] = [need for need in needs[circle[0]] if need not in circle]
     return {key: part.model_copy(update={"needs": needs[key]}) for key, part in parts.items()}
 
 
 def in_waves(assignments: Mapping[str, Assignment], *, at_once: bool) -> list[list[str]]:
     """Return the specialists in waves that can work in parallel, dependencies first."""
-    left, done, waves = list(assignments), set[str](), list[list[str]]()
-    while left:
-        ready = [key for key in left if done.issuperset(assignments[key].needs)]
+    waiting, done, waves = list(assignments), set[str](), list[list[str]]()
+    while waiting:
+        ready = [key for key in waiting if done.issuperset(assignments[key].needs)]
         wave = ready if at_once else ready[:1]
         waves.append(wave)
         done.update(wave)
-        left = [key for key in left if key not in done]
+        waiting = [key for key in waiting if key not in done]
     return waves
 
 

@@ -1,6 +1,6 @@
-"""What passes between the roles: the answers that are asked for as data, and the reports that are handed on.
+"""Structured replies of the roles, and the reports of departments.
 
-A report's field names are those of the department report in JSON: camelCase. What is ours is snake_case.
+Reports have camelCase names in JSON; everything else is snake_case.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ Unit = Annotated[float, Field(ge=0, le=1)]
 
 
 class Reply(BaseModel):
-    """An answer of a model."""
+    """A model's reply."""
 
     model_config = ConfigDict(frozen=True)
 
 
 class Grade(Reply):
-    """How good an output is, by its department head."""
+    """The head's grade of an output."""
 
     quality: Unit
     relevance: Unit
@@ -34,7 +34,7 @@ class NamedGrade(Grade):
 
 
 class Grades(Reply):
-    """Several outputs graded in one call."""
+    """Grades of several outputs from one call."""
 
     grades: list[NamedGrade]
 
@@ -50,7 +50,7 @@ class Assignment(Reply):
 
 
 class Brief(Reply):
-    """How a head wants a request to be tackled."""
+    """A head's plan for its department."""
 
     approach: str
     required_skills: list[str] = []
@@ -62,11 +62,11 @@ class RelevanceScore(Reply):
     relevance: Unit
     reason: str = ""
     part: str = ""
-    """What the department contributes to this request."""
+    """The department's contribution to this request."""
 
 
 class Routing(Reply):
-    """A model's view of which departments a request is for."""
+    """Relevance of departments, according to a model."""
 
     scores: list[RelevanceScore]
 
@@ -76,7 +76,7 @@ Severity = Literal["low", "medium", "high", "critical"]
 
 
 class FoundConflict(Reply):
-    """Two departments say what cannot both be true."""
+    """Statements of two departments that cannot both be true."""
 
     kind: ConflictKind
     severity: Severity
@@ -89,19 +89,19 @@ class Validation(Reply):
 
 
 class Resolution(Reply):
-    """What a head says about a conflict that its department is part of."""
+    """A head's answer to a conflict of its department."""
 
     yields: bool
     reason: str
     output: str = ""
-    """The department's whole text anew, if it yields."""
+    """The department's rewritten text, if it yields."""
 
 
 # ── reports ──────────────────────────────────────────────────────────────────────────────────────
 
 
 class Report(BaseModel):
-    """Python names here, the report's names in JSON."""
+    """Base of reports: snake_case in Python, camelCase in JSON."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True)
 
@@ -124,15 +124,15 @@ class SpecialistResult(Report):
     feedback: list[str] = []
     """One line for each attempt that did not pass."""
     assignment: str = ""
-    """The part that the head gave it."""
+    """The task that the head assigned."""
     counted_attempt: int = 0
     """The attempt whose output and score count; 0: none."""
     counted_feedback: str = ""
-    counted_suggestions: list[str] = []
-    """What would make it better still, as the grade says."""
     """The head's feedback on that attempt."""
+    counted_suggestions: list[str] = []
+    """Suggestions of that grade."""
     graded: bool = True
-    """False: no grade could be had for the attempt that counts."""
+    """False if the counted attempt could not be graded."""
     error: str = ""
 
     @property
@@ -145,7 +145,7 @@ class FoundContradiction(Report):
 
     what: str = ""
     said: str = ""
-    """Who says what; empty, like `what`, where the head's line has another form."""
+    """The statements. Empty, like `what`, if the head's line has another form."""
     decision: str
 
 
@@ -173,19 +173,19 @@ class DepartmentReport(Report):
     complexity: str
     status: DepartmentStatus
     formula_score: float | None = None
-    """What the formula alone gives; `None` without specialists."""
+    """Result of the formula alone; `None` without specialists."""
     flags: list[str] = []
     stand_in: str = ""
     """The specialist whose work is the output because the synthesis failed."""
     contradictions: list[str] = []
-    """What the specialists disagreed on, by rule."""
+    """Contradictions of specialists that a rule found."""
     decisions: list[str] = []
-    """The head's own lines about contradictions, those that no rule found included."""
+    """The head's lines about all contradictions, including those that no rule found."""
     found_contradictions: list[FoundContradiction] = []
-    """The same lines by what they are about, who says what, and the decision."""
+    """The same lines, split into subject, statements and decision."""
     error: str = ""
     missing: list[str] = []
-    """What it had to work without."""
+    """Inputs that were missing."""
 
     @property
     def key(self) -> str:

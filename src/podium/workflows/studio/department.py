@@ -22,7 +22,7 @@ from podium.workflows.studio.contracts import (
     SpecialistResult,
 )
 from podium.workflows.studio.head import HeadFailedError, HeadResult, brief, synthesize, write_alone
-from podium.workflows.studio.learning import choose_specialists
+from podium.workflows.studio.history import choose_specialists
 from podium.workflows.studio.policy import (
     department_score,
     formula_score,
@@ -39,16 +39,20 @@ async def run_batch(
 ) -> list[SpecialistRun]:
     """Run specialists in rounds: each active one makes an attempt, then the head grades all of them in one
     call."""
-    all_tryings = {key: SpecialistRun.begin(studio, department, key, done) for key in keys}
+    all_specialists = {key: SpecialistRun.begin(studio, department, key, done) for key in keys}
     began = await studio.clock()
-    while going := {key: one for key, one in all_tryings.items() if one.goes_on}:
-        for trying in going.values():
-            trying.announce()
+    while going := {
+        key: specialist for key, specialist in all_specialists.items() if specialist.may_continue
+    }:
+        for specialist in going.values():
+            specialist.announce()
         async with studio.run.branch("round"):
-            outcomes = await studio.run.gather({key: execute(one) for key, one in going.items()})
+            outcomes = await studio.run.gather(
+                {key: execute(specialist) for key, specialist in going.items()}
+            )
             for key, outcome in outcomes.items():
                 if not isinstance(outcome, Ok):
-                    all_tryings[key].error = str(outcome.error)
+                    all_specialists[key].error = str(outcome.error)
             texts = {
                 key: outcome.value
                 for key, outcome in outcomes.items()
@@ -56,9 +60,9 @@ async def run_batch(
             }
             await _grade(studio, department, going, texts)
         took = await studio.clock() - began
-        for trying in going.values():
-            trying.took = took
-    return list(all_tryings.values())
+        for specialist in going.values():
+            specialist.took = took
+    return list(all_specialists.values())
 
 
 async def _grade(
@@ -73,18 +77,23 @@ async def _grade(
     names = names_of({key: going[key].spec for key in written})
 
     def check(answer: Grades) -> str:
-        missing = sorted(set(written) - {find_key(one.specialist, names) for one in answer.grades})
+        missing = sorted(set(written) - {find_key(grade.specialist, names) for grade in answer.grades})
         return f"there is no grade for {', '.join(missing)}" if missing else ""
 
     grades: dict[str, NamedGrade] = {}
     try:
-        found = await studio.run.ask(
-            roles.grader_of(department.spec.head), "grade", prompt=roles.PROMPTS["grade_batch"],
-            returns=Grades, check=check, request=studio.request, context=department.context(),
+        reply = await studio.run.ask(
+            roles.grader_of(department.spec.head),
+            "grade",
+            prompt=roles.PROMPTS["grade_batch"],
+            returns=Grades,
+            check=check,
+            request=studio.request,
+            context=department.context(),
             approach=department.approach,
             outputs=[{**going[key].part, "output": text} for key, text in written.items()],
-        )  # fmt: skip
-        grades = {find_key(one.specialist, names): one for one in reversed(found.grades)}
+        )
+        grades = {find_key(named.specialist, names): named for named in reversed(reply.grades)}
     except StepFailedError as error:
         studio.run.warn(f"{department.spec.name}: the specialists could not be graded: {error.reason}")
     except BudgetExhaustedError as error:
@@ -110,10 +119,13 @@ async def run_department(studio: Studio, department: Department) -> Finished:
     wanted = min(specialists_wanted(studio.complexity, studio.choices.specialists), active)
     studio.run.emit(
         events.DepartmentStarted(
-            department=department.key, name=department.spec.name, complexity=studio.complexity,
-            specialists=wanted, missing=list(department.missing),
+            department=department.key,
+            name=department.spec.name,
+            complexity=studio.complexity,
+            specialists=wanted,
+            missing=list(department.missing),
         )
-    )  # fmt: skip
+    )
     began = await studio.clock()
     error: Exception | None = None
     try:
@@ -121,7 +133,7 @@ async def run_department(studio: Studio, department: Department) -> Finished:
     except (HeadFailedError, BudgetExhaustedError) as problem:
         error = problem
     report = _report(studio, department, made, error, await studio.clock() - began)
-    _tell_end(studio, report, error)
+    _emit_end(studio, report, error)
     return Finished(report, error)
 
 
@@ -131,9 +143,15 @@ async def _work(studio: Studio, department: Department, made: HeadResult, wanted
         wish = await brief(studio, department, wanted)
         assigned = assignments_of(department.spec, wish)
         chosen = choose_specialists(
-            department.key, department.spec, studio.request, wish.required_skills, wanted, studio.meanings,
-            studio.learnt, assigned,
-        )  # fmt: skip
+            department.key,
+            department.spec,
+            studio.request,
+            wish.required_skills,
+            wanted,
+            studio.meanings,
+            studio.learnt,
+            assigned,
+        )
         department = replace(
             department, approach=wish.approach, assignments=for_chosen(department.spec, chosen, assigned)
         )
@@ -159,33 +177,37 @@ async def _specialists(
     results: dict[str, SpecialistResult] = {}
     for wave in in_waves(department.assignments, at_once=at_once):
         if studio.choices.batch_grading and at_once:
-            tryings = await run_batch(studio, department, wave, results)
-            results |= {one.key: one.reviewed() for one in tryings}
+            specialists = await run_batch(studio, department, wave, results)
+            results |= {specialist.key: specialist.reviewed() for specialist in specialists}
         else:
-            tryings = [SpecialistRun.begin(studio, department, key, results) for key in wave]
-            results |= await _graded_one_by_one(studio, {one.key: one for one in tryings})
-        stopped = [one.exhausted for one in tryings if one.exhausted is not None]
+            specialists = [SpecialistRun.begin(studio, department, key, results) for key in wave]
+            results |= await _graded_one_by_one(
+                studio, {specialist.key: specialist for specialist in specialists}
+            )
+        stopped = [specialist.exhausted for specialist in specialists if specialist.exhausted is not None]
         if stopped:
             return [results[key] for key in chosen if key in results], stopped[0]
     return [results[key] for key in chosen], None
 
 
 async def _graded_one_by_one(
-    studio: Studio, tryings: dict[str, SpecialistRun]
+    studio: Studio, specialists: dict[str, SpecialistRun]
 ) -> dict[str, SpecialistResult]:
-    outcomes = await studio.run.gather({key: run_specialist(one) for key, one in tryings.items()})
-    return {key: _kept(tryings[key], outcome) for key, outcome in outcomes.items()}
+    outcomes = await studio.run.gather(
+        {key: run_specialist(specialist) for key, specialist in specialists.items()}
+    )
+    return {key: _result_of(specialists[key], outcome) for key, outcome in outcomes.items()}
 
 
-def _kept(trying: SpecialistRun, outcome: Ok[SpecialistResult] | Failed) -> SpecialistResult:
+def _result_of(specialist: SpecialistRun, outcome: Ok[SpecialistResult] | Failed) -> SpecialistResult:
     """Return the result of a branch. A specialist with an unexpected exception counts as rejected."""
     if isinstance(outcome, Ok):
         return outcome.value
     if isinstance(outcome.error, BudgetExhaustedError):
-        trying.exhausted = outcome.error
+        specialist.exhausted = outcome.error
     else:
-        trying.error = f"{type(outcome.error).__name__}: {outcome.error}"
-    return trying.reviewed()
+        specialist.error = f"{type(outcome.error).__name__}: {outcome.error}"
+    return specialist.reviewed()
 
 
 # ── report ───────────────────────────────────────────────────────────────────────────────────────
@@ -194,35 +216,45 @@ def _kept(trying: SpecialistRun, outcome: Ok[SpecialistResult] | Failed) -> Spec
 def _report(
     studio: Studio, department: Department, made: HeadResult, error: Exception | None, took: int
 ) -> DepartmentReport:
-    scores = [one.quality_score for one in made.results]
-    statuses = [one.review_status for one in made.results]
+    scores = [result.quality_score for result in made.results]
+    statuses = [result.review_status for result in made.results]
     score = department_score(statuses, scores) if error is None else 0.0
     if made.stands_in is not None and error is None:
-        score = stand_in_score([one is made.stands_in for one in made.results], scores)
+        score = stand_in_score([result is made.stands_in for result in made.results], scores)
     if isinstance(error, BudgetExhaustedError) and made.best is not None:
         made.output, made.made_by = made.output or made.best.output, made.made_by or made.best.agent_id
         score = formula_score(statuses, scores)
-    accepted = sum(one.is_accepted for one in made.results)
+    accepted = sum(result.is_accepted for result in made.results)
     return DepartmentReport(
-        department_id=f"dept-{department.key}", department_name=department.spec.name,
-        head_execution_id=f"{studio.run.id}:{made.made_by}" if made.made_by else "", output=made.output,
-        quality_score=score, specialist_results=made.results,
+        department_id=f"dept-{department.key}",
+        department_name=department.spec.name,
+        head_execution_id=f"{studio.run.id}:{made.made_by}" if made.made_by else "",
+        output=made.output,
+        quality_score=score,
+        specialist_results=made.results,
         metadata=ReportMetadata(
-            analysis_time=made.analysis_time, specialists_used=len(made.results), total_execution_time=took,
-            successful_specialists=accepted, failed_specialists=len(made.results) - accepted,
+            analysis_time=made.analysis_time,
+            specialists_used=len(made.results),
+            total_execution_time=took,
+            successful_specialists=accepted,
+            failed_specialists=len(made.results) - accepted,
         ),
-        complexity=made.complexity, status=_status(error),
-        formula_score=formula_score(statuses, scores) if made.results else None, flags=made.flags,
+        complexity=made.complexity,
+        status=_status(error),
+        formula_score=formula_score(statuses, scores) if made.results else None,
+        flags=made.flags,
         stand_in=made.stands_in.agent_id if made.stands_in is not None else "",
-        contradictions=made.contradictions, decisions=made.decisions,
-        found_contradictions=[_contradiction(line) for line in made.decisions], error=str(error or ""),
+        contradictions=made.contradictions,
+        decisions=made.decisions,
+        found_contradictions=[_contradiction(line) for line in made.decisions],
+        error=str(error or ""),
         missing=list(department.missing),
-    )  # fmt: skip
+    )
 
 
 def _contradiction(line: str) -> FoundContradiction:
-    what, said, decision = parts_of_decision(line)
-    return FoundContradiction(what=what, said=said, decision=decision)
+    what, statements, decision = parts_of_decision(line)
+    return FoundContradiction(what=what, said=statements, decision=decision)
 
 
 def _status(error: Exception | None) -> DepartmentStatus:
@@ -231,7 +263,7 @@ def _status(error: Exception | None) -> DepartmentStatus:
     return "unfinished" if isinstance(error, BudgetExhaustedError) else "failed"
 
 
-def _tell_end(studio: Studio, report: DepartmentReport, error: Exception | None) -> None:
+def _emit_end(studio: Studio, report: DepartmentReport, error: Exception | None) -> None:
     if error is not None:
         reason = "budget" if report.status == "unfinished" else "error"
         studio.run.emit(
@@ -242,23 +274,29 @@ def _tell_end(studio: Studio, report: DepartmentReport, error: Exception | None)
         return
     studio.run.emit(
         events.DepartmentCompleted(
-            department=report.key, name=report.department_name, score=report.quality_score,
-            formula_score=report.formula_score, accepted=report.metadata.successful_specialists,
-            specialists=report.metadata.specialists_used, flags=report.flags,
+            department=report.key,
+            name=report.department_name,
+            score=report.quality_score,
+            formula_score=report.formula_score,
+            accepted=report.metadata.successful_specialists,
+            specialists=report.metadata.specialists_used,
+            flags=report.flags,
         )
-    )  # fmt: skip
+    )
 
 
-def told_missing(reports: Sequence[DepartmentReport]) -> list[str]:
+def missing_lines(reports: Sequence[DepartmentReport]) -> list[str]:
     """Return a line for each department that delivered nothing, for its dependents."""
     return [
-        f"{one.department_name}: {one.error or 'it delivered nothing'}" for one in reports if not one.output
+        f"{report.department_name}: {report.error or 'it delivered nothing'}"
+        for report in reports
+        if not report.output
     ]
 
 
 def needs_of(studio: Studio, key: str) -> list[str]:
     """Return the chosen departments that this one waits for."""
-    return [one for one in studio.route.needs.get(key, ()) if one in studio.route.chosen]
+    return [needed for needed in studio.route.needs.get(key, ()) if needed in studio.route.chosen]
 
 
 async def run_departments(studio: Studio) -> list[Finished]:
@@ -268,8 +306,8 @@ async def run_departments(studio: Studio) -> list[Finished]:
 
     async def work(key: str) -> None:
         try:
-            given = [(await asyncio.shield(done[needed])).report for needed in needs_of(studio, key)]
-            done[key].set_result(await _department(studio, key, given))
+            inputs = [(await asyncio.shield(done[needed])).report for needed in needs_of(studio, key)]
+            done[key].set_result(await _department(studio, key, inputs))
         except Exception as error:
             done[key].set_result(_broken(studio, key, error))
             raise
@@ -281,17 +319,22 @@ async def run_departments(studio: Studio) -> list[Finished]:
     return [done[key].result() for key in chosen]
 
 
-async def _department(studio: Studio, key: str, given: list[DepartmentReport]) -> Finished:
+async def _department(studio: Studio, key: str, needed: list[DepartmentReport]) -> Finished:
     """Run one department with its inputs. If a dependency is unfinished for lack of budget, it does not
     start."""
     spec = studio.team.departments[key]
-    if any(one.status == "unfinished" for one in given):
+    if any(report.status == "unfinished" for report in needed):
         return Finished(_blank(studio, key, "unfinished", "not started: out of budget"))
-    inputs = tuple(one for one in given if one.output)
+    inputs = tuple(report for report in needed if report.output)
     department = Department(
-        key, spec, inputs, tuple(told_missing(given)), studio.settled, team=studio.departments_at_work(),
+        key,
+        spec,
+        inputs,
+        tuple(missing_lines(needed)),
+        studio.settled,
+        team=studio.departments_at_work(),
         part=studio.route.parts.get(key, ""),
-    )  # fmt: skip
+    )
     return await run_department(studio, department)
 
 
@@ -302,6 +345,12 @@ def _broken(studio: Studio, key: str, error: Exception) -> Finished:
 
 def _blank(studio: Studio, key: str, status: Literal["failed", "unfinished"], error: str) -> DepartmentReport:
     return DepartmentReport(
-        department_id=f"dept-{key}", department_name=studio.team.departments[key].name, head_execution_id="",
-        output="", quality_score=0.0, complexity=studio.complexity, status=status, error=error,
-    )  # fmt: skip
+        department_id=f"dept-{key}",
+        department_name=studio.team.departments[key].name,
+        head_execution_id="",
+        output="",
+        quality_score=0.0,
+        complexity=studio.complexity,
+        status=status,
+        error=error,
+    )

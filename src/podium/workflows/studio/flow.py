@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Annotated, Any, Literal, NoReturn
 
@@ -10,7 +11,7 @@ from msgspec import Meta
 from podium.agents.ask import Run
 from podium.brain.brain import checked_project
 from podium.engine.workflow import Outcome, Partial, Workflow
-from podium.errors import BudgetExhaustedError, GaveUpError, StepFailedError, UsageError
+from podium.errors import GaveUpError, StepFailedError, UsageError
 from podium.workflows.delivery.flow import DRAFT_FILE, Desk, UseEditor, UseFloor, deliver, direct_draft
 from podium.workflows.studio import agents as roles
 from podium.workflows.studio import events, rehearsal
@@ -23,19 +24,19 @@ from podium.workflows.studio.context import (
     conflict_lines,
 )
 from podium.workflows.studio.department import needs_of, run_departments
-from podium.workflows.studio.learning import Learnt, learn, read_past
-from podium.workflows.studio.matching import Meanings
+from podium.workflows.studio.history import Learnt, learn, read_past
 from podium.workflows.studio.memory import open_brain, propose_facts, recall
 from podium.workflows.studio.policy import CONCURRENCY, complexity_of
-from podium.workflows.studio.record import (
+from podium.workflows.studio.result import (
     Result,
+    emit_aggregated,
     hand_over,
     scores_shown,
     team_text,
-    tell_aggregated,
     write_deliverable,
 )
 from podium.workflows.studio.routing import UNABLE, checked_departments, choose_route
+from podium.workflows.studio.similarity import Meanings
 from podium.workflows.studio.team import TeamSpec, find_team, load_team
 from podium.workflows.studio.validation import validate_across
 
@@ -72,28 +73,28 @@ def studio_with(open_canon: OpenCanon) -> Workflow:
         request: str,
         *,
         team: Annotated[str, Meta(description="film, software, or a YAML file of your own.")] = "",
-        departments: Annotated[str, Meta(description="Who works on it, e.g. story,audio; no routing.")] = "",
+        departments: Annotated[
+            str, Meta(description="Departments that work on it, e.g. story,audio; skips routing.")
+        ] = "",
         router: Annotated[
             Router,
-            Meta(description="Who chooses departments; auto asks a model where keywords are in doubt."),
+            Meta(description="How departments are chosen; auto asks a model if keywords are in doubt."),
         ] = "auto",
-        specialists: Annotated[Specialists, Meta(description="Whether specialists work.")] = "auto",
-        synthesis_rounds: Annotated[
-            int, Meta(ge=1, le=5, description="Drafts of a head, each better than the last.")
-        ] = 1,
+        specialists: Annotated[Specialists, Meta(description="Use of specialists.")] = "auto",
+        synthesis_rounds: Annotated[int, Meta(ge=1, le=5, description="Number of drafts of a head.")] = 1,
         batch_grading: Annotated[
             bool, Meta(description="Grade specialists that finish together in one call.")
         ] = False,
         adaptive: Annotated[bool, Meta(description="Use thresholds learnt from earlier runs.")] = False,
-        project: Annotated[str, Meta(description="Remember facts under this name and keep to them.")] = "",
+        project: Annotated[str, Meta(description="Project whose facts are used and extended.")] = "",
         floor: UseFloor = True,
         editor: UseEditor = True,
     ) -> Outcome | Partial:
-        """A studio: departments with heads and specialists work on one request.
+        """Let departments with heads and specialists work on one request.
 
-        A master finds the departments that a request is for. Each head briefs specialists, grades and retries
-        their work, and writes one result of what passes. The master checks the departments against each other
-        and brings everything together. An editor finishes the text, which is compared with a direct draft.
+        A master routes the request to departments. Each head briefs specialists, grades and retries their
+        work, and writes one result from what passes. The master checks the departments against each other and
+        merges their results. An editor finishes the text, which is compared with a direct draft.
         """
         choices = Choices(specialists, adaptive, synthesis_rounds, batch_grading)
         fixed = [key for key in departments.split(",") if key]
@@ -110,29 +111,34 @@ def studio_with(open_canon: OpenCanon) -> Workflow:
                 await canon.close()
 
     return Workflow(
-        studio, "studio", closing=CLOSING, gates=("route", "result"), concurrency=CONCURRENCY,
-        prepare=prepare, ref="studio",
-    )  # fmt: skip
+        studio,
+        "studio",
+        closing=CLOSING,
+        gates=("route", "result"),
+        concurrency=CONCURRENCY,
+        prepare=prepare,
+        ref="studio",
+    )
 
 
 async def _produce(studio: Studio, desk: Desk) -> Outcome | Partial:
     """Run the departments, validate across them, aggregate, and let the editor finish the deliverable."""
     finished = await run_departments(studio)
-    reports = [one.report for one in finished]
-    if all(one.status == "failed" for one in reports):
-        causes = [one.error for one in finished if one.error is not None]
+    reports = [department.report for department in finished]
+    if all(report.status == "failed" for report in reports):
+        causes = [department.error for department in finished if department.error is not None]
         everything = ExceptionGroup("departments", causes) if causes else None
         _give_up(Result(studio, reports, []), "every department failed", reports[0].error, everything)
     crossing = await validate_across(studio, reports)
     result = Result(studio, list(crossing.reports.values()), crossing.conflicts)
     await _aggregate(result)
-    tell_aggregated(result)
+    emit_aggregated(result)
     await _deliver(result, desk, crossing)
     await hand_over(result)
     if not await studio.run.approved("result", "Is this the result?", details=result.deliverable):
         return Partial(output=result.shown(), reason="result rejected", quality=result.quality)
     if result.gaps:
-        failed = any(one.status != "completed" for one in result.reports)
+        failed = any(report.status != "completed" for report in result.reports)
         reason = "department failed" if failed else "synthesis failed"
         return Partial(output=result.shown(), reason=reason, quality=result.quality, missing=result.missing)
     if result.missing:
@@ -146,15 +152,13 @@ async def _deliver(result: Result, desk: Desk, crossing: CrossValidation) -> Non
     """Let the editor finish the text and compare it with the direct draft. Propose the facts of the delivered
     text to the project."""
     studio, before = result.studio, team_text(result)
-    texts = [(one.department_name, one.output) for one in result.reports if one.output]
+    texts = [(report.department_name, report.output) for report in result.reports if report.output]
     result.delivered = await deliver(
         desk, before, studio.draft, material=[*_settled(studio), *texts], gaps=result.known_gaps
     )
     changed = result.delivered.document.strip() != before.strip()
-    try:
+    async with studio.run.until_exhausted("No facts were proposed to the project"):
         await propose_facts(crossing, result.delivered.document if changed else "")
-    except BudgetExhaustedError as error:
-        studio.run.warn(f"No facts were proposed to the project: {error}")
 
 
 def _settled(studio: Studio) -> list[tuple[str, str]]:
@@ -166,9 +170,14 @@ def _settled(studio: Studio) -> list[tuple[str, str]]:
 
 
 async def _open(
-    run: Run, request: str, team_name: str, fixed: list[str], router: Router, choices: Choices,
+    run: Run,
+    request: str,
+    team_name: str,
+    fixed: list[str],
+    router: Router,
+    choices: Choices,
     canon: CanonPort | None,
-) -> Studio | None:  # fmt: skip
+) -> Studio | None:
     """Load the team, its history and the project, and choose the route. All of it is recorded. Return None if
     the route is rejected."""
 
@@ -185,27 +194,40 @@ async def _open(
     settled = await recall(run, canon, request) if canon is not None else []
     route = await choose_route(run, team, request, fixed, router, names)
     studio = Studio(
-        run, request, team, route, complexity_of(request, len(route.chosen)), choices, learnt,
-        Meanings(team.meanings), canon, tuple(settled),
-    )  # fmt: skip
-    _tell_route(studio)
-    asked = f"Let {', '.join(route.chosen)} work on it?"
-    return studio if await run.approved("route", asked, details=scores_shown(route)) else None
+        run,
+        request,
+        team,
+        route,
+        complexity_of(request, len(route.chosen)),
+        choices,
+        learnt,
+        Meanings(team.meanings),
+        canon,
+        tuple(settled),
+    )
+    _emit_route(studio)
+    question = f"Let {', '.join(route.chosen)} work on it?"
+    return studio if await run.approved("route", question, details=scores_shown(route)) else None
 
 
-def _tell_route(studio: Studio) -> None:
+def _emit_route(studio: Studio) -> None:
     route, run = studio.route, studio.run
     for warning in route.warnings:
         run.warn(warning)
     run.emit(
         events.Routed(
-            team=studio.team.name, primary=route.primary, supporting=list(route.supporting), mode=route.mode,
-            complexity=studio.complexity, scores=scores_shown(route),
+            team=studio.team.name,
+            primary=route.primary,
+            supporting=list(route.supporting),
+            mode=route.mode,
+            complexity=studio.complexity,
+            scores=scores_shown(route),
             names={key: studio.team.departments[key].name for key in route.chosen},
             needs={key: needs_of(studio, key) for key in route.chosen},
-            router=route.router, doubt=route.doubt,
+            router=route.router,
+            doubt=route.doubt,
         )
-    )  # fmt: skip
+    )
 
 
 # ── aggregation ──────────────────────────────────────────────────────────────────────────────────
@@ -219,39 +241,37 @@ async def _aggregate(result: Result) -> None:
     if result.sole_text:
         result.integrated = result.sole_text
         return
-    stopped = any(one.status == "unfinished" for one in result.reports)
+    stopped = any(report.status == "unfinished" for report in result.reports)
     try:
-        if stopped:
-            async with run.closing():
-                result.integrated = await _integrate(result)
-        else:
+        async with run.until_exhausted() as part, run.closing() if stopped else nullcontext():
             result.integrated = await _integrate(result)
-    except BudgetExhaustedError:
-        try:
-            async with run.closing():
+        if part.exhausted is not None:
+            warning = "The departments' texts were not brought together"
+            async with run.until_exhausted(warning), run.closing():
                 result.integrated = await _integrate(result)
-        except BudgetExhaustedError as error:
-            run.warn(f"The departments' texts were not brought together: {error}")
     except StepFailedError as error:
         _give_up(result, "aggregation failed", error.reason, error)
-    else:
-        if not result.integrated:
-            run.warn("The master's text was empty; the departments' texts stand in.")
+    if part.exhausted is None and not result.integrated:
+        run.warn("The master's text was empty; the departments' texts are used instead.")
 
 
 async def _integrate(result: Result) -> str:
-    written = [one for one in result.reports if one.output]
+    written = [report for report in result.reports if report.output]
     missing = [
-        f"{one.department_name}: {one.error or 'nothing was delivered'}"
-        for one in result.reports
-        if one.status != "completed" or not one.output
+        f"{report.department_name}: {report.error or 'nothing was delivered'}"
+        for report in result.reports
+        if report.status != "completed" or not report.output
     ]
     text = await result.studio.run.ask(
-        roles.INTEGRATOR, "aggregate", request=result.studio.request, missing=missing,
-        conflicts=conflict_lines(result.conflicts), canon=list(result.studio.settled),
+        roles.INTEGRATOR,
+        "aggregate",
+        request=result.studio.request,
+        missing=missing,
+        conflicts=conflict_lines(result.conflicts),
+        canon=list(result.studio.settled),
         draft=result.studio.draft,
-        outputs=[{"name": one.department_name, "output": one.output} for one in written],
-    )  # fmt: skip
+        outputs=[{"name": report.department_name, "output": report.output} for report in written],
+    )
     return result.studio.run.marked(text)
 
 

@@ -121,7 +121,7 @@ class StudioState(Fold):
             case Compared():
                 self.compared = data
             case events.DepartmentEvent() if data.department in self.departments:
-                _tell(self.departments[data.department], data)
+                _apply_to_department(self.departments[data.department], data)
             case RunResumed():
                 self._reopen()
             case StepStarted() if data.kind == "ask":
@@ -134,7 +134,7 @@ class StudioState(Fold):
             department.charge += data.charge
 
     def _route(self, data: events.Routed) -> None:
-        strength = {str(one["department"]): float(one["relevance"]) for one in data.scores}
+        strength = {str(score["department"]): float(score["relevance"]) for score in data.scores}
         self.routed = data
         self.departments = {
             key: self.departments.get(key)
@@ -146,9 +146,9 @@ class StudioState(Fold):
         """Reopen departments that a budget stopped when a run is resumed; their start is not emitted again. A
         failed department stays failed unless an event says otherwise."""
         self.aggregated = None
-        for one in self.departments.values():
-            if one.status == "unfinished":
-                one.status, one.error = "working", ""
+        for department in self.departments.values():
+            if department.status == "unfinished":
+                department.status, department.error = "working", ""
 
     def _asked(self, path: str, department: DepartmentState | None) -> None:
         task = path.rpartition("/")[2].partition("#")[0]
@@ -169,12 +169,14 @@ def in_order(keys: list[str], needs: dict[str, list[str]]) -> list[str]:
     """Sort departments by their dependencies, otherwise keep the order."""
     placed: list[str] = []
     while len(placed) < len(keys):
-        free = [key for key in keys if key not in placed and all(one in placed for one in needs.get(key, []))]
+        free = [
+            key for key in keys if key not in placed and all(need in placed for need in needs.get(key, []))
+        ]
         placed += free or [key for key in keys if key not in placed]
     return placed
 
 
-def _tell(department: DepartmentState, data: events.DepartmentEvent) -> None:
+def _apply_to_department(department: DepartmentState, data: events.DepartmentEvent) -> None:
     """Apply one event to its department."""
     match data:
         case events.DepartmentStarted():
@@ -195,19 +197,22 @@ def _tell(department: DepartmentState, data: events.DepartmentEvent) -> None:
                 data.specialist, data.name, data.threshold, data.configured
             )
         case events.SpecialistEvent() if data.specialist in department.specialists:
-            _tell_specialist(department.specialists[data.specialist], data)
+            _apply_to_specialist(department.specialists[data.specialist], data)
         case _:
             pass
 
 
-def _tell_specialist(one: SpecialistState, data: events.SpecialistEvent) -> None:
+def _apply_to_specialist(specialist: SpecialistState, data: events.SpecialistEvent) -> None:
     match data:
         case events.SpecialistGraded():
-            one.tried = [*one.tried, Tried(data.attempt, data.score, data.decision, data.feedback)]
-            one.score = data.score
+            specialist.tried = [
+                *specialist.tried,
+                Tried(data.attempt, data.score, data.decision, data.feedback),
+            ]
+            specialist.score = data.score
         case events.SpecialistReviewed():
-            one.status, one.notes, one.score = data.status, data.notes, data.score
-            one.attempts, one.error = data.attempts, data.error
+            specialist.status, specialist.notes, specialist.score = data.status, data.notes, data.score
+            specialist.attempts, specialist.error = data.attempts, data.error
         case _:
             pass
 
@@ -224,10 +229,10 @@ def as_data(state: StudioState) -> dict[str, Any]:
         "primary": routed.primary if routed else "",
         "scores": routed.scores if routed else [],
         "quality": state.aggregated.quality if state.aggregated else None,
-        "departments": [_department_data(one) for one in state.departments.values()],
+        "departments": [_department_data(department) for department in state.departments.values()],
         "conflicts": [
-            {**msgspec.structs.asdict(one), "in_result": "" if one.yielded else fate}
-            for one in state.conflicts.values()
+            {**msgspec.structs.asdict(conflict), "in_result": "" if conflict.yielded else fate}
+            for conflict in state.conflicts.values()
         ],
         "checks": check_lines(state.points, state.edited, state.compared),
         "replaced": state.replaced,
@@ -235,11 +240,11 @@ def as_data(state: StudioState) -> dict[str, Any]:
     }
 
 
-def _department_data(one: DepartmentState) -> dict[str, Any]:
-    plain = msgspec.structs.asdict(one)
+def _department_data(department: DepartmentState) -> dict[str, Any]:
+    plain = msgspec.structs.asdict(department)
     plain["specialists"] = [
         {**msgspec.structs.asdict(each), "tried": [msgspec.structs.asdict(tried) for tried in each.tried]}
-        for each in one.specialists.values()
+        for each in department.specialists.values()
     ]
     charge = plain.pop("charge")
     return {**plain, "calls": charge.calls, "cost_usd": round(charge.usd, 9)}

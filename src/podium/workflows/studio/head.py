@@ -49,11 +49,11 @@ class HeadResult:
 
     @property
     def accepted(self) -> list[SpecialistResult]:
-        return [one for one in self.results if one.is_accepted and one.output]
+        return [result for result in self.results if result.is_accepted and result.output]
 
     @property
     def best(self) -> SpecialistResult | None:
-        return max(self.accepted, key=lambda one: one.quality_score, default=None)
+        return max(self.accepted, key=lambda result: result.quality_score, default=None)
 
 
 async def by_head(retries: int, ask: Callable[[list[str]], Awaitable[T]]) -> tuple[T, int]:
@@ -64,11 +64,11 @@ async def by_head(retries: int, ask: Callable[[list[str]], Awaitable[T]]) -> tup
         try:
             return await ask(errors), len(errors) + 1
         except (StepFailedError, EmptyAnswerError) as error:
-            said = error.reason if isinstance(error, StepFailedError) else str(error)
-            errors = [*errors, f"Attempt {len(errors) + 1}: {said}"]
+            reason = error.reason if isinstance(error, StepFailedError) else str(error)
+            errors = [*errors, f"Attempt {len(errors) + 1}: {reason}"]
             if len(errors) > retries or was_cut(error):
                 raise HeadFailedError(
-                    f"the head failed {count(len(errors), 'time')}; last: {said}"
+                    f"the head failed {count(len(errors), 'time')}; last: {reason}"
                 ) from error
 
 
@@ -81,54 +81,73 @@ async def brief(studio: Studio, department: Department, wanted: int) -> Brief:
 
     def check(answer: Brief) -> str:
         unknown = [
-            one.specialist
-            for one in answer.assignments
-            if not find_specialist(department.spec, one.specialist)
+            assignment.specialist
+            for assignment in answer.assignments
+            if not find_specialist(department.spec, assignment.specialist)
         ]
-        known = ", ".join(str(one["key"]) for one in offered)
+        known = ", ".join(str(specialist["key"]) for specialist in offered)
         return f"there is no specialist {', '.join(unknown)}; there are {known}" if unknown else ""
 
     async def ask(errors: list[str]) -> Brief:
         return await studio.run.ask(
-            roles.head_of(department.spec.head), "brief", returns=Brief, check=check, request=studio.request,
-            wanted=wanted, specialists=offered, errors=errors, context=department.context(),
-            points=studio.points, first_version=studio.first_version,
-        )  # fmt: skip
+            roles.head_of(department.spec.head),
+            "brief",
+            returns=Brief,
+            check=check,
+            request=studio.request,
+            wanted=wanted,
+            specialists=offered,
+            errors=errors,
+            context=department.context(),
+            points=studio.points,
+            first_version=studio.first_version,
+        )
 
     return (await by_head(department.spec.max_retries, ask))[0]
 
 
 async def write_alone(studio: Studio, department: Department, made: HeadResult) -> None:
     rejected = [
-        {"name": one.agent_name, "task": one.assignment, "note": one.review_notes,
-         "feedback": one.counted_feedback, "output": one.output}
-        for one in made.results
-    ]  # fmt: skip
+        {
+            "name": result.agent_name,
+            "task": result.assignment,
+            "note": result.review_notes,
+            "feedback": result.counted_feedback,
+            "output": result.output,
+        }
+        for result in made.results
+    ]
 
     async def ask(errors: list[str]) -> str:
         text = await studio.run.ask(
-            roles.head_of(department.spec.head), "head_execute", request=studio.request, rejected=rejected,
-            approach=department.approach, errors=errors, context=department.context(),
-            points=studio.points, first_version=studio.first_version,
-        )  # fmt: skip
+            roles.head_of(department.spec.head),
+            "head_execute",
+            request=studio.request,
+            rejected=rejected,
+            approach=department.approach,
+            errors=errors,
+            context=department.context(),
+            points=studio.points,
+            first_version=studio.first_version,
+        )
         return _not_empty(studio.run.marked(text))
 
-    made.output, asked = await by_head(department.spec.max_retries, ask)
-    made.made_by = _path(studio, "head_execute", asked)
+    made.output, calls = await by_head(department.spec.max_retries, ask)
+    made.made_by = _path(studio, "head_execute", calls)
 
 
 async def synthesize(studio: Studio, department: Department, made: HeadResult) -> None:
     """Write one text from all accepted work. If the head fails, use the best specialist's output."""
     subjects = [text for spec in department.spec.specialists.values() for text in _subjects(spec)]
     made.contradictions = contradictions_among(
-        {one.agent_name: one.output for one in made.accepted}, subjects
+        {result.agent_name: result.output for result in made.accepted}, subjects
     )
     retries = min(SYNTHESIS_RETRIES, department.spec.max_retries)
     rounds, fallback = 0, ""
     try:
         for rounds in range(1, studio.choices.synthesis_rounds + 1):
-            text, asked = await _draft(studio, department, made, retries if rounds == 1 else 0)
-            made.made_by = _path(studio, "synthesize", rounds - 1 + asked)
+            text, calls = await _draft(studio, department, made, retries if rounds == 1 else 0)
+            made.made_by = _path(studio, "synthesize", rounds - 1 + calls)
             made.output, made.decisions = split_decisions(text)
     except HeadFailedError as error:
         best = made.best
@@ -139,10 +158,14 @@ async def synthesize(studio: Studio, department: Department, made: HeadResult) -
             studio.run.warn(f"{department.spec.name}: {error}; the best specialist's work stands in.")
     studio.run.emit(
         events.Synthesized(
-            department=department.key, inputs=len(made.accepted), rounds=rounds, fallback=fallback,
-            contradictions=made.contradictions, decisions=made.decisions,
+            department=department.key,
+            inputs=len(made.accepted),
+            rounds=rounds,
+            fallback=fallback,
+            contradictions=made.contradictions,
+            decisions=made.decisions,
         )
-    )  # fmt: skip
+    )
 
 
 def _subjects(spec: AgentSpec) -> list[str]:
@@ -152,19 +175,34 @@ def _subjects(spec: AgentSpec) -> list[str]:
 
 async def _draft(studio: Studio, department: Department, made: HeadResult, retries: int) -> tuple[str, int]:
     outputs = [
-        {"name": one.agent_name, "task": one.assignment, "output": one.output,
-         "note": one.review_notes if one.review_status == "revision-needed" else "",
-         "feedback": one.counted_feedback, "suggestions": one.counted_suggestions}
-        for one in made.accepted
-    ]  # fmt: skip
-    lost = [f"{one.agent_name}: {one.assignment}" for one in made.results if one not in made.accepted]
+        {
+            "name": result.agent_name,
+            "task": result.assignment,
+            "output": result.output,
+            "note": result.review_notes if result.review_status == "revision-needed" else "",
+            "feedback": result.counted_feedback,
+            "suggestions": result.counted_suggestions,
+        }
+        for result in made.accepted
+    ]
+    lost = [
+        f"{result.agent_name}: {result.assignment}" for result in made.results if result not in made.accepted
+    ]
 
     async def ask(errors: list[str]) -> str:
         text = await studio.run.ask(
-            roles.head_of(department.spec.head), "synthesize", request=studio.request, outputs=outputs,
-            approach=department.approach, lost=lost, contradictions=made.contradictions, draft=made.output,
-            errors=errors, context=department.context(), points=studio.points,
-        )  # fmt: skip
+            roles.head_of(department.spec.head),
+            "synthesize",
+            request=studio.request,
+            outputs=outputs,
+            approach=department.approach,
+            lost=lost,
+            contradictions=made.contradictions,
+            draft=made.output,
+            errors=errors,
+            context=department.context(),
+            points=studio.points,
+        )
         return _not_empty(studio.run.marked(text))
 
     return await by_head(retries, ask)

@@ -37,12 +37,20 @@ class BrainCanon:
         return self._brain.search_cost(text)
 
     async def recall(self, text: str, limit: int) -> Recalled:
-        found = await self._brain.search(text, limit)
-        return Recalled([_line(one) for one in found], self._brain.warning)
+        facts = await self._brain.search(text, limit)
+        return Recalled([_line(fact) for fact in facts], self._brain.warning)
 
     async def contradictions(self, facts: Sequence[NewFact]) -> list[Denial]:
-        found = await self._brain.contradictions(_facts(facts))
-        return [Denial(one.reason, one.severity, one.canon.id, _line(one.canon)) for one in found]
+        denied = await self._brain.contradictions(_facts(facts))
+        return [
+            Denial(
+                contradiction.reason,
+                contradiction.severity,
+                contradiction.canon.id,
+                _line(contradiction.canon),
+            )
+            for contradiction in denied
+        ]
 
     async def propose(self, run_id: str, facts: Sequence[NewFact]) -> int:
         return await self._brain.propose(run_id, _facts(facts))
@@ -58,8 +66,10 @@ def _line(fact: Fact) -> str:
 
 def _facts(facts: Sequence[NewFact]) -> list[Fact]:
     return [
-        Fact(subject=one.subject, predicate=one.predicate, value=one.value, kind=one.kind, quote=one.quote)
-        for one in facts
+        Fact(
+            subject=fact.subject, predicate=fact.predicate, value=fact.value, kind=fact.kind, quote=fact.quote
+        )
+        for fact in facts
     ]
 
 
@@ -71,32 +81,32 @@ async def open_brain(run: Run, project: str) -> CanonPort:
 async def recall(run: Run, canon: CanonPort, request: str) -> list[str]:
     """Return the settled facts relevant to the request. Recorded, so that a resumed run uses the same
     facts."""
-    found = await run.step(
+    recalled = await run.step(
         "recall", canon.recall, request, RECALLED, returns=Recalled, cost=canon.recall_cost(request)
     )
-    if found.warning:
-        run.warn(found.warning)
-    return found.lines
+    if recalled.warning:
+        run.warn(recalled.warning)
+    return recalled.lines
 
 
 async def recall_texts(crossing: CrossValidation) -> None:
     """Recall settled facts about the subjects that the departments' texts mention, even if the request does
     not. Warnings are reported only for the first recall."""
     studio, canon = crossing.studio, crossing.studio.canon
-    texts = "\n\n".join(one.output for one in crossing.working.values())
+    texts = "\n\n".join(report.output for report in crossing.working.values())
     if canon is None or not texts:
         return
-    found = await studio.run.step(
+    recalled = await studio.run.step(
         "recall", canon.recall, texts, RECALLED, returns=Recalled, cost=canon.recall_cost(texts)
     )
-    crossing.settled = list(dict.fromkeys([*studio.settled, *found.lines]))
+    crossing.settled = list(dict.fromkeys([*studio.settled, *recalled.lines]))
 
 
 async def propose_facts(crossing: CrossValidation, text: str = "") -> None:
     """Propose new facts for review. Nothing is proposed if a budget ended the run early. `text` is the
     deliverable if it differs from the departments' texts; then its own facts are used."""
     studio, canon = crossing.studio, crossing.studio.canon
-    if canon is None or not crossing.at_its_end:
+    if canon is None or not crossing.is_complete:
         return
     everything = [fact for facts in crossing.facts.values() for fact in facts]
     if text:
@@ -119,8 +129,8 @@ async def _facts_of_result(studio: Studio, canon: CanonPort, text: str) -> list[
 async def extract_facts(studio: Studio, name: str, text: str) -> list[NewFact] | None:
     """Return the facts that a text states, or None if the model fails."""
     try:
-        found = await studio.run.ask(roles.MASTER, "extract_facts", returns=NewFacts, name=name, output=text)
+        answer = await studio.run.ask(roles.MASTER, "extract_facts", returns=NewFacts, name=name, output=text)
     except StepFailedError as error:
         studio.run.warn(f"No facts were taken from the work of the {name}: {error}")
         return None
-    return found.facts
+    return answer.facts

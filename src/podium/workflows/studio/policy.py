@@ -1,7 +1,7 @@
 """Rules and limits of `studio` as pure functions, in the order in which a request meets them.
 
 Two longer sets of rules have their own modules: relevance of departments in `routing`, choice of specialists
-in `learning`.
+in `history`.
 """
 
 from __future__ import annotations
@@ -122,16 +122,16 @@ def may_retry(attempts: int, max_retries: int, score: float, threshold: float) -
 def review_of(score: float | None, threshold: float, retries: int = 0) -> tuple[Review, str]:
     """Return the review's status and note. An ungraded output counts as average; a grade of 0 counts as 0."""
     value = UNGRADED_SCORE if score is None else score
-    said = f"Score {value:g}" if score is not None else f"No grade could be had; it counts {value:g}, which"
+    counted = f"Score {value:g}" if score is not None else f"It could not be graded, counts {value:g} and"
     after = f" after {retries} {'retry' if retries == 1 else 'retries'}" if retries else ""
     if threshold == 0:
         return "approved", AUTO_APPROVED
     if value < threshold:
-        return "rejected", f"{said} is below the threshold {threshold:g}{after}"
+        return "rejected", f"{counted} is below the threshold {threshold:g}{after}"
     if value < threshold + CLOSE_WITHIN:
         return (
             "revision-needed",
-            f"{said} is accepted{after}, within {CLOSE_WITHIN:g} points of the threshold {threshold:g}",
+            f"{counted} is accepted{after}, within {CLOSE_WITHIN:g} points of the threshold {threshold:g}",
         )
     if score is None:
         return "approved", f"Accepted without a grade; it counts {value:g}"
@@ -144,9 +144,9 @@ def accepted(status: str) -> bool:
 
 def feedback_line(attempt: int, score: float, threshold: float, feedback: str) -> str:
     """Format the feedback on an attempt for the next one."""
-    said = " ".join(feedback.split())
+    comment = " ".join(feedback.split())
     return f"Attempt {attempt}: scored {score:g}, the threshold is {threshold:g}." + (
-        f" {said}" if said else ""
+        f" {comment}" if comment else ""
     )
 
 
@@ -170,15 +170,15 @@ def department_score(statuses: Sequence[str], scores: Sequence[float]) -> float:
 
 def stand_in_score(used: Sequence[bool], scores: Sequence[float]) -> float:
     """Return the formula score if one specialist's work replaces the synthesis. The others' work counts 0."""
-    kept = [score if one else 0.0 for one, score in zip(used, scores, strict=True)]
-    return formula_score(["approved" if one else "rejected" for one in used], kept)
+    counted = [score if is_used else 0.0 for is_used, score in zip(used, scores, strict=True)]
+    return formula_score(["approved" if is_used else "rejected" for is_used in used], counted)
 
 
 def grade_of_department(scores: Sequence[float], used: Sequence[bool]) -> float:
     """Return the mean grade of the specialists, with 0 for unused work; 85 if the head wrote alone."""
     if not any(used):
         return HEAD_ONLY_SCORE
-    return round(sum(score for score, one in zip(scores, used, strict=True) if one) / len(scores), 2)
+    return round(sum(score for score, is_used in zip(scores, used, strict=True) if is_used) / len(scores), 2)
 
 
 def overall_quality(
@@ -193,7 +193,7 @@ def overall_quality(
         mean = sum(score for _, score in departments) / len(departments)
     else:
         mean = sum(relevance * score for relevance, score in departments) / weight
-    return round(max(mean - sum(CONFLICT_COST.get(one, 0.0) for one in open_conflicts), 0.0), 2)
+    return round(max(mean - sum(CONFLICT_COST.get(severity, 0.0) for severity in open_conflicts), 0.0), 2)
 
 
 def fate_of_conflict(*, checked: bool, replaced: bool) -> str:
@@ -226,14 +226,14 @@ def contradictions_among(outputs: Mapping[str, str], fields: Sequence[str] = ())
     `Name:`. Headings made of the words in `fields` are not names.
     """
     common = {word for text in fields for word in re.findall(r"[^\W_]+", text.lower())}
-    said: dict[tuple[str, str], dict[str, str]] = {}
+    stated: dict[tuple[str, str], dict[str, str]] = {}
     for who, text in outputs.items():
         for about, value in _stated(text, common).items():
-            said.setdefault(about, {})[who] = value
+            stated.setdefault(about, {})[who] = value
     return [
         f"{label}{f' of {subject}' if subject else ''}: "
         + "; ".join(f"{who} says “{value}”" for who, value in values.items())
-        for (subject, label), values in said.items()
+        for (subject, label), values in stated.items()
         if len({value.lower() for value in values.values()}) > 1
     ]
 
@@ -273,10 +273,10 @@ _LISTED = re.compile(r"^[ \t]*(?:[*+-]|\d+[.)])[ \t]+")
 def split_decisions(text: str) -> tuple[str, list[str]]:
     """Split a head's text from the list under its heading `Decisions about contradictions`. Everything else
     stays in the text, including what follows the list."""
-    found = list(_DECISIONS.finditer(text))
-    if not found:
+    headings = list(_DECISIONS.finditer(text))
+    if not headings:
         return text.strip(), []
-    lines = text[found[-1].end() :].splitlines()
+    lines = text[headings[-1].end() :].splitlines()
     decided, used, margin = list[str](), 0, 0
     for number, line in enumerate(lines, 1):
         indent, entry = len(line) - len(line.lstrip()), _LISTED.match(line)
@@ -289,7 +289,7 @@ def split_decisions(text: str) -> tuple[str, list[str]]:
         elif line.strip():
             break
     rest = "\n".join(lines[used:]).strip()
-    before = text[: found[-1].start()].strip()
+    before = text[: headings[-1].start()].strip()
     return "\n\n".join(part for part in (before, rest) if part), decided
 
 
@@ -299,11 +299,11 @@ _DECIDED = re.compile(r"[*_]*\bdecided[*_]*:[*_]*\s*", re.IGNORECASE)
 def parts_of_decision(line: str) -> tuple[str, str, str]:
     """Split `WHAT: NAME says …; NAME says …. Decided: …` into subject, statements and decision. A line of
     another form is returned as the decision."""
-    found = _DECIDED.search(line)
-    if found is None:
+    match = _DECIDED.search(line)
+    if match is None:
         return "", "", line
-    what, _, said = line[: found.start()].partition(":")
-    return what.strip(" *_"), said.strip(" *_"), line[found.end() :].strip()
+    what, _, statements = line[: match.start()].partition(":")
+    return what.strip(" *_"), statements.strip(" *_"), line[match.end() :].strip()
 
 
 # ── learning ─────────────────────────────────────────────────────────────────────────────────────
@@ -321,7 +321,7 @@ def suggested_threshold(scores: Sequence[float], configured: float) -> float | N
 
 def success_rate(outcomes: Sequence[tuple[float, bool]]) -> float:
     """Return the weighted share of accepted work, or 0.5 without any history."""
-    weight = sum(one for one, _ in outcomes)
+    weight = sum(share for share, _ in outcomes)
     if weight <= 0:
         return 0.5
-    return round(sum(one for one, good in outcomes if good) / weight, 4)
+    return round(sum(share for share, good in outcomes if good) / weight, 4)

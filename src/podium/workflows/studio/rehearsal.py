@@ -10,8 +10,7 @@ from typing import Any
 
 from podium.models.model import Call
 from podium.models.rehearsal import rehearses, request_in, section
-from podium.models.request_words import keywords, number
-from podium.models.sample_values import LABEL
+from podium.models.sample_values import LABEL, keywords, number
 
 _SPECIALIST = re.compile(r"^- `(.+?)`: (.+?) \((.+?)\): (.*)$", re.MULTILINE)
 _PART = re.compile(r"^# Your assignment\n\n.+? \((.+?)\): ", re.MULTILINE)
@@ -109,9 +108,12 @@ def rehearse_facts(call: Call) -> dict[str, Any]:
     """Return one fact, so that its review can be rehearsed too."""
     name, quoted = _OF.search(call.prompt), re.search(r"“(.+?)”", call.prompt)
     fact = {
-        "subject": quoted[1] if quoted else "this request", "predicate": "worked on by",
-        "value": name[1] if name else call.agent, "kind": "other", "quote": f"{LABEL} not a model's work",
-    }  # fmt: skip
+        "subject": quoted[1] if quoted else "this request",
+        "predicate": "worked on by",
+        "value": name[1] if name else call.agent,
+        "kind": "other",
+        "quote": f"{LABEL} not a model's work",
+    }
     return {"facts": [fact]}
 
 
@@ -137,5 +139,5 @@ def _topic(call: Call) -> str:
 
 
 def _attempt(call: Call) -> int:
-    found = _ATTEMPT.search(call.path)
-    return int(found[1] or 1) if found else 1
+    match = _ATTEMPT.search(call.path)
+    return int(match[1] or 1) if match else 1

@@ -12,8 +12,8 @@ from podium.errors import GaveUpError, StepFailedError, UsageError
 from podium.settings import nearest
 from podium.workflows.studio import agents as roles
 from podium.workflows.studio.contracts import Routing
-from podium.workflows.studio.matching import is_german, is_small, stem, stems_of, words_of
 from podium.workflows.studio.policy import mode_of, primary_and_supporting
+from podium.workflows.studio.similarity import is_german, is_stop_word, stem, stems_of, words_of
 from podium.workflows.studio.team import TeamSpec
 
 NO_KEYWORD = "nothing in the request names a department; the first by priority takes it"
@@ -41,9 +41,23 @@ SHORT_REQUEST = 15
 LONG_REQUEST = 9
 """In a request of more words than this, a single keyword is weak evidence."""
 _NEGATIONS = frozenset(
-    {"no", "not", "without", "except", "never", "skip", "exclude", "excluding", "neither", "nor", "none",
-     "don't", "doesn't", "avoid"}
-)  # fmt: skip
+    {
+        "no",
+        "not",
+        "without",
+        "except",
+        "never",
+        "skip",
+        "exclude",
+        "excluding",
+        "neither",
+        "nor",
+        "none",
+        "don't",
+        "doesn't",
+        "avoid",
+    }
+)
 _NEGATION_REACH = 4
 """Maximum distance in words between a negation and the keyword that it negates."""
 
@@ -85,17 +99,21 @@ class Route:
         return (self.primary, *self.supporting)
 
     def relevance(self, department: str) -> float:
-        return next((one.relevance for one in self.scores if one.department == department), 0.0)
+        return next((score.relevance for score in self.scores if score.department == department), 0.0)
 
 
 def route_by_keywords(team: TeamSpec, request: str, known_names: Collection[str] = ()) -> Route:
     """Route by weighted keywords and names. Without any match, choose the first department by priority."""
     evidence = evidence_in(team, request, known_names)
     scores = [
-        Score(key, relevance([weight for _, weight in evidence[key]]), department.priority,
-              _reason([word for word, _ in evidence[key]]))
+        Score(
+            key,
+            relevance([weight for _, weight in evidence[key]]),
+            department.priority,
+            _reason([word for word, _ in evidence[key]]),
+        )
         for key, department in team.departments.items()
-    ]  # fmt: skip
+    ]
     route = routed(team, scores, dependencies(team, request, known_names))
     doubt = doubt_of(team, request, route, evidence, known_names)
     route = replace(route, doubt=doubt)
@@ -107,11 +125,11 @@ def route_by_keywords(team: TeamSpec, request: str, known_names: Collection[str]
 
 def evidence_in(team: TeamSpec, request: str, known_names: Collection[str] = ()) -> Evidence:
     """Return the matching keywords and the name for each department."""
-    said = keywords_said(team, request)
+    matched = keywords_in(team, request)
     named = names_in(team, request, known_names)
     evidence: dict[str, list[tuple[str, float]]] = {}
     for key, department in team.departments.items():
-        own = [word for word in said if word in department.keywords]
+        own = [word for word in matched if word in department.keywords]
         once = {tuple(stems_of(word)): word for word in reversed(own)}  # `effect` and `effects` count once
         evidence[key] = [(word, department.keywords[word]) for word in own if word in once.values()]
         if named and department.names:
@@ -148,12 +166,12 @@ def doubt_of(
     if _is_foreign(words, {part for word in own for part in stems_of(word)}):
         return "the request seems to be in another language than the keywords"
     for key in route.supporting:
-        found = evidence[key]
-        if len(found) != 1 or found[0][1] >= STRONG or _knows(known_names, found[0][0]):
+        matches = evidence[key]
+        if len(matches) != 1 or matches[0][1] >= STRONG or _knows(known_names, matches[0][0]):
             continue
-        shared = found[0][0] in team.departments[primary].keywords
+        shared = matches[0][0] in team.departments[primary].keywords
         if not shared or len(words) > SHORT_REQUEST:
-            return f"only “{found[0][0]}” speaks for {key}"
+            return f"only “{matches[0][0]}” speaks for {key}"
     if len(words) > LONG_REQUEST and len(own) == 1:
         return f"only “{own[0]}” speaks for {primary}"
     if len(words) > SHORT_REQUEST and not route.supporting:
@@ -167,16 +185,16 @@ def _negated(team: TeamSpec, request: str) -> str:
         words = [word.lower().replace("’", "'") for word in words_of(clause)]
         for place, word in enumerate(words):
             if word in _NEGATIONS:
-                said = keywords_said(team, " ".join(words[place + 1 : place + 1 + _NEGATION_REACH]))
-                if said:
-                    return said[0]
+                matched = keywords_in(team, " ".join(words[place + 1 : place + 1 + _NEGATION_REACH]))
+                if matched:
+                    return matched[0]
     return ""
 
 
 def _is_foreign(words: Sequence[str], keywords: Collection[str]) -> bool:
     """Return whether a request has no English stop words and few keywords."""
     letters = [word for word in words if word.isalpha()]
-    if len(letters) < 4 or any(is_small(word) for word in letters):
+    if len(letters) < 4 or any(is_stop_word(word) for word in letters):
         return False
     return 2 * sum(stem(word) in keywords for word in letters) < len(letters)
 
@@ -186,21 +204,21 @@ def dependencies(
 ) -> dict[str, list[str]]:
     """Return the dependencies of each department for a request; without a request, all possible ones."""
     needs: dict[str, list[str]] = {}
-    said = set(stems_of(request or ""))
+    stems = set(stems_of(request or ""))
     named = request is not None and bool(names_in(team, request, known_names))
-    for key, one in team.departments.items():
+    for key, department in team.departments.items():
         needed = [
             other
-            for other, words in one.depends_when.items()
-            if request is None or any(set(stems_of(word)) <= said for word in words)
+            for other, words in department.depends_when.items()
+            if request is None or any(set(stems_of(word)) <= stems for word in words)
         ]
-        unnamed = () if named else one.depends_unless_named
-        needs[key] = list(dict.fromkeys([*one.depends_on, *needed, *unnamed]))
+        unnamed = () if named else department.depends_unless_named
+        needs[key] = list(dict.fromkeys([*department.depends_on, *needed, *unnamed]))
     return needs
 
 
 def _knows(names: Collection[str], name: str) -> bool:
-    return name.casefold() in {one.casefold() for one in names}
+    return name.casefold() in {known.casefold() for known in names}
 
 
 def routed(
@@ -208,12 +226,12 @@ def routed(
 ) -> Route:
     """Return a route from the departments' relevance."""
     order = team.by_priority()
-    ranked = sorted(scores, key=lambda one: (-one.relevance, order.index(one.department)))
+    ranked = sorted(scores, key=lambda score: (-score.relevance, order.index(score.department)))
     warnings: tuple[str, ...] = ()
-    if not any(one.relevance > 0 for one in ranked):
+    if not any(score.relevance > 0 for score in ranked):
         warnings = (f"{NO_KEYWORD}: {order[0]}.".capitalize(),)
-        ranked.sort(key=lambda one: order.index(one.department))
-    primary, supporting = primary_and_supporting([(one.department, one.relevance) for one in ranked])
+        ranked.sort(key=lambda score: order.index(score.department))
+    primary, supporting = primary_and_supporting([(score.department, score.relevance) for score in ranked])
     needs = dependencies(team) if needs is None else needs
     mode = mode_of([primary, *supporting], needs)
     return Route(primary, tuple(supporting), mode, tuple(ranked), warnings, needs=needs)
@@ -221,7 +239,7 @@ def routed(
 
 def find_department(team: TeamSpec, text: str) -> str:
     """Return the key of the department with this key or name, or an empty string."""
-    return find_key(text, {key: (one.name,) for key, one in team.departments.items()})
+    return find_key(text, {key: (department.name,) for key, department in team.departments.items()})
 
 
 def find_key(text: str, known: Mapping[str, Sequence[str]]) -> str:
@@ -231,7 +249,7 @@ def find_key(text: str, known: Mapping[str, Sequence[str]]) -> str:
         return text
     wanted = _plain(text)
     for key, names in known.items():
-        if wanted and wanted in {_plain(one) for one in (key, *names)}:
+        if wanted and wanted in {_plain(candidate) for candidate in (key, *names)}:
             return key
     return ""
 
@@ -242,14 +260,14 @@ def _plain(text: str) -> str:
     return " ".join(word for word in words if word not in ("the", "department", "specialist", "of"))
 
 
-def checked_departments(given: str, team: TeamSpec) -> list[str]:
+def checked_departments(text: str, team: TeamSpec) -> list[str]:
     """Parse department keys such as `story, audio`, without duplicates. Raise `UsageError` for an unknown or
     empty list."""
-    parts = [part.strip() for part in given.split(",") if part.strip()]
+    parts = [part.strip() for part in text.split(",") if part.strip()]
     named = list(dict.fromkeys(find_department(team, part) or part for part in parts))
     known = f"The team {team.name} has: {', '.join(team.departments)}."
-    if given and not named:
-        raise UsageError(f"{given!r} names no department.", hint=known)
+    if text and not named:
+        raise UsageError(f"{text!r} names no department.", hint=known)
     for key in named:
         if key not in team.departments:
             meant = nearest(key, list(team.departments))
@@ -261,12 +279,16 @@ def checked_departments(given: str, team: TeamSpec) -> list[str]:
 def route_fixed(team: TeamSpec, departments: Sequence[str]) -> Route:
     """Return the route that the user fixed. The first department is the primary one."""
     scores = [
-        Score(key, float(key in departments), one.priority,
-              "chosen by hand" if key in departments else "not chosen")
-        for key, one in team.departments.items()
-    ]  # fmt: skip
-    places = [*departments, *(one.department for one in scores if one.department not in departments)]
-    ranked = sorted(scores, key=lambda one: places.index(one.department))
+        Score(
+            key,
+            float(key in departments),
+            spec.priority,
+            "chosen by hand" if key in departments else "not chosen",
+        )
+        for key, spec in team.departments.items()
+    ]
+    places = [*departments, *(key for key in team.departments if key not in departments)]
+    ranked = sorted(scores, key=lambda score: places.index(score.department))
     needs, mode = dependencies(team), mode_of(departments, dependencies(team))
     return Route(departments[0], tuple(departments[1:]), mode, tuple(ranked), router="fixed", needs=needs)
 
@@ -282,7 +304,7 @@ def relevance(weights: Sequence[float]) -> float:
 # ── keywords and names in a request ──────────────────────────────────────────────────────────────
 
 
-def keywords_said(team: TeamSpec, request: str) -> list[str]:
+def keywords_in(team: TeamSpec, request: str) -> list[str]:
     """Return the keywords of all departments in the request, without duplicates. A longer phrase hides its
     words: `sound design` does not match the keyword `design`."""
     phrases: dict[str, list[tuple[tuple[str, ...], str]]] = {}
@@ -292,7 +314,7 @@ def keywords_said(team: TeamSpec, request: str) -> list[str]:
             if parts:
                 phrases.setdefault(parts[0], []).append((parts, keyword))
     text = stems_of(request)
-    found: dict[str, None] = {}
+    matched: dict[str, None] = {}
     hidden_until = 0
     for place, word in enumerate(text):
         here = [
@@ -304,20 +326,25 @@ def keywords_said(team: TeamSpec, request: str) -> list[str]:
             continue
         longest = max(len(parts) for parts, _ in here)
         hidden_until = place + longest
-        found |= dict.fromkeys(keyword for parts, keyword in here if len(parts) == longest)
-    return list(found)
+        matched |= dict.fromkeys(keyword for parts, keyword in here if len(parts) == longest)
+    return list(matched)
 
 
 def names_in(team: TeamSpec, request: str, known: Collection[str] = ()) -> list[str]:
     """Return people's names: names that the project knows, and capitalised words in mid-sentence."""
     low = f" {' '.join(words_of(request)).lower()} "
-    found = {name: None for name in known if f" {' '.join(words_of(name)).lower()} " in low}
-    keywords = {part for one in team.departments.values() for word in one.keywords for part in stems_of(word)}
+    names = {name: None for name in known if f" {' '.join(words_of(name)).lower()} " in low}
+    keywords = {
+        part
+        for department in team.departments.values()
+        for word in department.keywords
+        for part in stems_of(word)
+    }
     if is_german(request):  # German capitalises every noun, so capitals do not indicate names
-        return list(found)
+        return list(names)
     for sentence in _SENTENCE.split(request):
-        found |= dict.fromkeys(word for word in _capitalised(sentence) if stem(word) not in keywords)
-    return list(found)
+        names |= dict.fromkeys(word for word in _capitalised(sentence) if stem(word) not in keywords)
+    return list(names)
 
 
 def _capitalised(sentence: str) -> Iterator[str]:
@@ -368,38 +395,50 @@ async def choose_route(
 
 async def _ask(run: Run, team: TeamSpec, request: str, by_words: Route) -> Routing:
     def check(answer: Routing) -> str:
-        keys = {one.department: find_department(team, one.department) for one in answer.scores}
+        keys = {score.department: find_department(team, score.department) for score in answer.scores}
         unknown = ", ".join(sorted(name for name, key in keys.items() if not key))
         if unknown:
             return f"there is no department {unknown}; there are {', '.join(team.departments)}"
-        twice = [key for key, n in Counter(keys[one.department] for one in answer.scores).items() if n > 1]
+        twice = [
+            key for key, n in Counter(keys[score.department] for score in answer.scores).items() if n > 1
+        ]
         return f"these departments are scored more than once: {', '.join(twice)}" if twice else ""
 
     offered = [
-        {"key": key, "name": one.name, "skills": [spec.specialization for spec in one.specialists.values()]}
-        for key, one in team.departments.items()
+        {
+            "key": key,
+            "name": department.name,
+            "skills": [spec.specialization for spec in department.specialists.values()],
+        }
+        for key, department in team.departments.items()
     ]
     signs = [
-        {"department": one.department, "relevance": f"{one.relevance:g}", "reason": one.reason}
-        for one in by_words.scores
-        if one.relevance > 0
+        {"department": score.department, "relevance": f"{score.relevance:g}", "reason": score.reason}
+        for score in by_words.scores
+        if score.relevance > 0
     ]
     return await run.ask(
-        roles.ROUTER, "route", returns=Routing, check=check, request=request, departments=offered,
-        signs=signs, doubt=by_words.doubt,
-    )  # fmt: skip
+        roles.ROUTER,
+        "route",
+        returns=Routing,
+        check=check,
+        request=request,
+        departments=offered,
+        signs=signs,
+        doubt=by_words.doubt,
+    )
 
 
 def _route_of(team: TeamSpec, answer: Routing, by_words: Route) -> Route:
-    scored = {find_department(team, one.department): one for one in answer.scores}
-    if not any(one.relevance > 0 for one in scored.values()):
+    scored = {find_department(team, score.department): score for score in answer.scores}
+    if not any(score.relevance > 0 for score in scored.values()):
         return replace(by_words, warnings=(*by_words.warnings, ALL_ZERO))
     scores = [
-        Score(key, scored[key].relevance, one.priority, scored[key].reason or "scored by the model")
+        Score(key, scored[key].relevance, spec.priority, scored[key].reason or "scored by the model")
         if key in scored
-        else Score(key, 0.0, one.priority, "not scored by the model")
-        for key, one in team.departments.items()
+        else Score(key, 0.0, spec.priority, "not scored by the model")
+        for key, spec in team.departments.items()
     ]
     route = routed(team, scores, dependencies(team))
-    parts = {key: one.part for key, one in scored.items() if one.part}
+    parts = {key: score.part for key, score in scored.items() if score.part}
     return replace(route, router="model", doubt=by_words.doubt, parts=parts)

@@ -66,29 +66,36 @@ class SpecialistRun:
         configured = studio.configured(department.key, key)
         studio.run.emit(
             events.SpecialistStarted(
-                department=department.key, specialist=key, name=spec.name, threshold=threshold,
+                department=department.key,
+                specialist=key,
+                name=spec.name,
+                threshold=threshold,
                 configured=configured,
             )
-        )  # fmt: skip
-        needed = [done[one] for one in department.assignments[key].needs if one in done]
-        siblings = [{"name": one.agent_name, "output": one.output} for one in needed if one.is_accepted]
+        )
+        needed = [done[need] for need in department.assignments[key].needs if need in done]
+        siblings = [{"name": item.agent_name, "output": item.output} for item in needed if item.is_accepted]
         return cls(studio, department, key, spec, threshold, siblings=siblings)
 
     @property
     def part(self) -> dict[str, Any]:
         """The specialist and its assignment as data for a prompt."""
         return {
-            "key": self.key, "name": self.spec.name, "specialization": self.spec.specialization,
-            "task": self.department.assignments[self.key].task, "threshold": f"{self.threshold:g}",
-            "siblings": self.siblings, "feedback": self.feedback_lines(),
-        }  # fmt: skip
+            "key": self.key,
+            "name": self.spec.name,
+            "specialization": self.spec.specialization,
+            "task": self.department.assignments[self.key].task,
+            "threshold": f"{self.threshold:g}",
+            "siblings": self.siblings,
+            "feedback": self.feedback_lines(),
+        }
 
     def others(self) -> list[dict[str, str]]:
         """Return the assignments of the other specialists."""
         return parts_of(self.department, but=self.key)
 
     @property
-    def goes_on(self) -> bool:
+    def may_continue(self) -> bool:
         """True if another attempt follows."""
         if self.error or self.exhausted:
             return False
@@ -101,8 +108,8 @@ class SpecialistRun:
 
     @property
     def best(self) -> Attempt | None:
-        graded = [one for one in self.attempts if one.output]
-        return max(graded, key=lambda one: review_score(one.score), default=None)
+        written = [attempt for attempt in self.attempts if attempt.output]
+        return max(written, key=lambda attempt: review_score(attempt.score), default=None)
 
     def failed(self) -> dict[str, Any] | None:
         """Return the feedback for a retry, or None before the first attempt."""
@@ -118,21 +125,24 @@ class SpecialistRun:
 
     def feedback_lines(self) -> list[str]:
         return [
-            feedback_line(one.number, one.score, self.threshold, one.feedback)
-            for one in self.attempts
-            if one.score is not None and decision_of(one.score, self.threshold) != "accept"
+            feedback_line(attempt.number, attempt.score, self.threshold, attempt.feedback)
+            for attempt in self.attempts
+            if attempt.score is not None and decision_of(attempt.score, self.threshold) != "accept"
         ]
 
     def announce(self) -> None:
         """Emit that a retry starts, unless it is the first attempt."""
-        told = self.failed()
-        if told is not None:
+        failed = self.failed()
+        if failed is not None:
             self.studio.run.emit(
                 events.SpecialistRetried(
-                    department=self.department.key, specialist=self.key, attempt=len(self.attempts) + 1,
-                    most=self.spec.max_retries + 1, afresh=bool(told["afresh"]),
+                    department=self.department.key,
+                    specialist=self.key,
+                    attempt=len(self.attempts) + 1,
+                    most=self.spec.max_retries + 1,
+                    afresh=bool(failed["afresh"]),
                 )
-            )  # fmt: skip
+            )
 
     def take(self, output: str, grade: Grade | None, score: float | None) -> None:
         """Record an attempt and its grade. Emit it unless the budget ran out before the grading."""
@@ -145,11 +155,15 @@ class SpecialistRun:
             return
         self.studio.run.emit(
             events.SpecialistGraded(
-                department=self.department.key, specialist=self.key, attempt=made.number, score=score,
-                threshold=self.threshold, feedback=feedback,
+                department=self.department.key,
+                specialist=self.key,
+                attempt=made.number,
+                score=score,
+                threshold=self.threshold,
+                feedback=feedback,
                 decision="ungraded" if score is None else decision_of(score, self.threshold),
             )
-        )  # fmt: skip
+        )
 
     def reviewed(self) -> SpecialistResult:
         """Return the review of the best attempt. Without any output, the result is rejected with a score of
@@ -161,25 +175,40 @@ class SpecialistRun:
             status, notes = review_of(best.score, self.threshold, len(self.attempts) - 1)
             score = review_score(best.score)
         result = SpecialistResult(
-            agent_id=agent_id(self.department.key, self.key), agent_name=self.spec.name,
-            specialization=self.spec.specialization, output=best.output if best else "", quality_score=score,
-            execution_time=self.took, review_status=status, review_notes=notes, threshold=self.threshold,
-            attempts=len(self.attempts), feedback=self.feedback_lines(), error=self.error,
+            agent_id=agent_id(self.department.key, self.key),
+            agent_name=self.spec.name,
+            specialization=self.spec.specialization,
+            output=best.output if best else "",
+            quality_score=score,
+            execution_time=self.took,
+            review_status=status,
+            review_notes=notes,
+            threshold=self.threshold,
+            attempts=len(self.attempts),
+            feedback=self.feedback_lines(),
+            error=self.error,
             assignment=self.department.assignments[self.key].task,
             counted_attempt=best.number if best else 0,
             counted_feedback=best.feedback if best else "",
             counted_suggestions=list(best.suggestions) if best else [],
             graded=best is None or best.score is not None,
-        )  # fmt: skip
+        )
         if self.exhausted is not None:  # out of budget: no verdict on the specialist
             return result
         self.studio.run.emit(
             events.SpecialistReviewed(
-                department=self.department.key, specialist=self.key, team=self.studio.team.name,
-                agent_id=result.agent_id, score=score, threshold=self.threshold, status=status, notes=notes,
-                attempts=len(self.attempts), error=self.error,
+                department=self.department.key,
+                specialist=self.key,
+                team=self.studio.team.name,
+                agent_id=result.agent_id,
+                score=score,
+                threshold=self.threshold,
+                status=status,
+                notes=notes,
+                attempts=len(self.attempts),
+                error=self.error,
             )
-        )  # fmt: skip
+        )
         return result
 
 
@@ -191,63 +220,74 @@ def review_score(score: float | None) -> float:
 def parts_of(department: Department, but: str = "") -> list[dict[str, str]]:
     """Return the assignments of a department's specialists, except `but`."""
     return [
-        {"name": department.spec.specialists[key].name, "task": one.task}
-        for key, one in department.assignments.items()
+        {"name": department.spec.specialists[key].name, "task": assignment.task}
+        for key, assignment in department.assignments.items()
         if key != but
     ]
 
 
-async def execute(trying: SpecialistRun) -> str | None:
+async def execute(specialist: SpecialistRun) -> str | None:
     """Make one attempt and return its text. An error, a timeout or an exhausted budget ends the specialist's
     work and returns None."""
     try:
-        text = await trying.studio.run.ask(
-            roles.specialist_of(trying.spec), "execute", request=trying.studio.request,
-            failed=trying.failed(), approach=trying.department.approach, part=trying.part,
-            others=trying.others(), context=trying.department.context(),
-        )  # fmt: skip
+        text = await specialist.studio.run.ask(
+            roles.specialist_of(specialist.spec),
+            "execute",
+            request=specialist.studio.request,
+            failed=specialist.failed(),
+            approach=specialist.department.approach,
+            part=specialist.part,
+            others=specialist.others(),
+            context=specialist.department.context(),
+        )
     except StepFailedError as error:
-        trying.error = error.reason
+        specialist.error = error.reason
         return None
     except BudgetExhaustedError as error:
-        trying.exhausted = error
+        specialist.exhausted = error
         return None
-    return trying.studio.run.marked(text)
+    return specialist.studio.run.marked(text)
 
 
-async def run_specialist(trying: SpecialistRun) -> SpecialistResult:
+async def run_specialist(specialist: SpecialistRun) -> SpecialistResult:
     """Make attempts one after the other; the head grades each."""
-    began = await trying.studio.clock()
-    while trying.goes_on:
-        trying.announce()
-        async with trying.studio.run.branch("attempt"):
-            output = await execute(trying)
+    began = await specialist.studio.clock()
+    while specialist.may_continue:
+        specialist.announce()
+        async with specialist.studio.run.branch("attempt"):
+            output = await execute(specialist)
             if output is None:
                 break
-            await grade(trying, output)
-    trying.took = await trying.studio.clock() - began
-    return trying.reviewed()
+            await grade(specialist, output)
+    specialist.took = await specialist.studio.clock() - began
+    return specialist.reviewed()
 
 
-async def grade(trying: SpecialistRun, output: str) -> None:
+async def grade(specialist: SpecialistRun, output: str) -> None:
     """Let the head grade an output. An empty output scores 0 without a call; if grading fails, the output
     stays ungraded."""
     if not output:
-        trying.take(output, None, 0.0)
+        specialist.take(output, None, 0.0)
         return
-    found: Grade | None = None
+    answer: Grade | None = None
     try:
-        found = await trying.studio.run.ask(
-            roles.grader_of(trying.department.spec.head), "grade", returns=Grade,
-            request=trying.studio.request, approach=trying.department.approach, part=trying.part,
-            others=trying.others(), output=output, context=trying.department.context(),
-        )  # fmt: skip
+        answer = await specialist.studio.run.ask(
+            roles.grader_of(specialist.department.spec.head),
+            "grade",
+            returns=Grade,
+            request=specialist.studio.request,
+            approach=specialist.department.approach,
+            part=specialist.part,
+            others=specialist.others(),
+            output=output,
+            context=specialist.department.context(),
+        )
     except StepFailedError as error:
-        trying.studio.run.warn(f"{trying.spec.name} could not be graded: {error.reason}")
+        specialist.studio.run.warn(f"{specialist.spec.name} could not be graded: {error.reason}")
     except BudgetExhaustedError as error:
-        trying.exhausted = error
-    trying.take(output, found, None if found is None else score_of_grade(found))
+        specialist.exhausted = error
+    specialist.take(output, answer, None if answer is None else score_of_grade(answer))
 
 
-def score_of_grade(found: Grade) -> float:
-    return score_of(found.quality, found.relevance, found.consistency)
+def score_of_grade(grade: Grade) -> float:
+    return score_of(grade.quality, grade.relevance, grade.consistency)

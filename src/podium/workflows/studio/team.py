@@ -55,7 +55,7 @@ class AgentSpec(_Part):
 
 
 class DepartmentSpec(_Part):
-    """A head with specialists, and what speaks for asking them."""
+    """A head with specialists, and the keywords that route requests to them."""
 
     name: str = Field(min_length=1, max_length=100)
     priority: int = Field(default=100, ge=0)
@@ -93,7 +93,7 @@ class DepartmentSpec(_Part):
 
 
 class TeamSpec(_Part):
-    """Everybody."""
+    """All departments of a studio."""
 
     name: str = Field(min_length=1, max_length=60)
     description: str = ""
@@ -142,7 +142,7 @@ def problems_of(team: TeamSpec) -> Iterator[Problem]:
                 there = f"there are {', '.join(sorted(known))}"
                 yield (*at, *where), f"there is no department {needed!r}; {there}"
         yield from _head_problems(department.head, (*at, "head"))
-    circle = circle_in({key: one.may_need for key, one in team.departments.items()})
+    circle = circle_in({key: spec.may_need for key, spec in team.departments.items()})
     if circle:
         around = " → ".join([*circle, circle[0]])
         yield ("departments", circle[0], "depends_on"), f"departments wait for each other: {around}"
@@ -159,13 +159,13 @@ def _head_problems(head: AgentSpec, at: tuple[str, ...]) -> Iterator[Problem]:
 
 def circle_in(needs: Mapping[str, list[str]]) -> list[str]:
     """Return a dependency cycle, or an empty list."""
-    left = {key: [one for one in below if one in needs] for key, below in needs.items()}
-    while free := [key for key, below in left.items() if not any(one in left for one in below)]:
+    open_needs = {key: [need for need in below if need in needs] for key, below in needs.items()}
+    while free := [key for key, below in open_needs.items() if not any(need in open_needs for need in below)]:
         for key in free:
-            del left[key]
-    trail = list(left)[:1]
+            del open_needs[key]
+    trail = list(open_needs)[:1]
     while trail:
-        following = next(one for one in left[trail[-1]] if one in left)
+        following = next(need for need in open_needs[trail[-1]] if need in open_needs)
         if following in trail:
             return trail[trail.index(following) :]
         trail.append(following)
@@ -289,8 +289,10 @@ def _validated(document: _Document) -> TeamSpec:
         team = TeamSpec.model_validate(document.data)
     except ValidationError as error:
         flaws = [
-            document.flaw(tuple(str(part) for part in one["loc"]), _reason(one["msg"], one.get("input")))
-            for one in error.errors()
+            document.flaw(
+                tuple(str(part) for part in entry["loc"]), _reason(entry["msg"], entry.get("input"))
+            )
+            for entry in error.errors()
         ]
         raise TeamError(_in_order(flaws)) from error
     flaws = [document.flaw(place, reason) for place, reason in problems_of(team)]
@@ -316,7 +318,7 @@ def _fill_in_names(data: dict[str, Any]) -> None:
 def _mappings(value: Any) -> list[tuple[str, dict[str, Any]]]:
     """Return the entries of a mapping that are mappings themselves. Validation reports the others later."""
     entries = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-    return [(key, cast("dict[str, Any]", one)) for key, one in entries.items() if isinstance(one, dict)]
+    return [(key, cast("dict[str, Any]", entry)) for key, entry in entries.items() if isinstance(entry, dict)]
 
 
 def _words(key: str) -> list[str]:
@@ -331,13 +333,13 @@ def _in_order(flaws: list[Flaw]) -> list[Flaw]:
     return sorted(flaws, key=lambda flaw: (flaw.source, flaw.line))
 
 
-def _reason(said: str, given: Any) -> str:
+def _reason(message: str, value: Any) -> str:
     """Return Pydantic's message in lower case, with the invalid value if it is short."""
-    text = said.removeprefix("Value error, ")
+    text = message.removeprefix("Value error, ")
     text = text[:1].lower() + text[1:]
     if text == "extra inputs are not permitted":
         return "there is no such field"
-    shown = repr(given) if isinstance(given, (str, int, float, bool)) else ""
+    shown = repr(value) if isinstance(value, (str, int, float, bool)) else ""
     return f"{text} (got {shown})" if shown and len(shown) < 60 and "not" not in text.split() else text
 
 
@@ -370,8 +372,8 @@ def _read(path: Path) -> _Document:
 
 def _syntax(source: str, error: Exception) -> Flaw:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-    said = getattr(error, "problem", None) or (str(error).splitlines() or [type(error).__name__])[0]
-    return Flaw(source, (mark.line + 1) if mark is not None else 1, "", f"this is not YAML: {said}")
+    problem = getattr(error, "problem", None) or (str(error).splitlines() or [type(error).__name__])[0]
+    return Flaw(source, (mark.line + 1) if mark is not None else 1, "", f"this is not YAML: {problem}")
 
 
 class _Reader:
@@ -381,20 +383,20 @@ class _Reader:
         self.flaws: list[Flaw] = []
         self._source = source
         self._lines = lines
-        self._left = MAX_NODES
+        self._nodes_left = MAX_NODES
         self._scalars = yaml.constructor.SafeConstructor()
 
     def value(self, node: yaml.Node, place: Place) -> Any:
-        self._left -= 1
+        self._nodes_left -= 1
         line = node.start_mark.line + 1
-        if self._left < 0 or len(place) > 20:
-            flaw = Flaw(self._source, line, "", "the file holds too much; a team is small")
+        if self._nodes_left < 0 or len(place) > 20:
+            flaw = Flaw(self._source, line, "", "the file is too large or too deeply nested")
             raise TeamError([flaw])
         self._lines.setdefault(place, (self._source, line))
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, place)
         if isinstance(node, yaml.SequenceNode):
-            return [self.value(one, (*place, str(nth))) for nth, one in enumerate(node.value)]
+            return [self.value(item, (*place, str(nth))) for nth, item in enumerate(node.value)]
         try:
             return cast("object", self._scalars.construct_object(node))  # pyright: ignore[reportUnknownMemberType]
         except (yaml.YAMLError, ValueError) as error:
@@ -402,12 +404,12 @@ class _Reader:
             return None
 
     def _mapping(self, node: yaml.MappingNode, place: Place) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for key_node, value_node in node.value:
             key = str(key_node.value) if isinstance(key_node, yaml.ScalarNode) else "?"
             line = key_node.start_mark.line + 1
-            if key in found:
-                self.flaws.append(Flaw(self._source, line, ".".join((*place, key)), "it is given twice"))
+            if key in values:
+                self.flaws.append(Flaw(self._source, line, ".".join((*place, key)), "duplicate key"))
             self._lines[(*place, key)] = (self._source, line)
-            found[key] = self.value(value_node, (*place, key))
-        return found
+            values[key] = self.value(value_node, (*place, key))
+        return values

@@ -5,38 +5,38 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from podium.engine.branch import Failed
-from podium.errors import BudgetExhaustedError, StepFailedError
+from podium.errors import StepFailedError
 from podium.workflows.studio import agents as roles
 from podium.workflows.studio import events
 from podium.workflows.studio.context import CANON, CanonPort, Conflict, CrossValidation, Denial, Studio, ended
 from podium.workflows.studio.contracts import DepartmentReport, FoundConflict, Resolution, Validation
-from podium.workflows.studio.matching import likeness, telling_stems
 from podium.workflows.studio.memory import extract_facts, recall_texts
 from podium.workflows.studio.policy import MAX_CONFLICT_ROUNDS
 from podium.workflows.studio.routing import find_key
+from podium.workflows.studio.similarity import content_stems, similarity
 
 GONE = "its new text no longer says so."
 
 
-async def held_against_canon(crossing: CrossValidation) -> list[Conflict]:
+async def check_against_canon(crossing: CrossValidation) -> list[Conflict]:
     """Check every text that changed since the last check, and return new or reopened conflicts. Nothing is
     checked if a budget left a department unfinished."""
     canon = crossing.studio.canon
-    if canon is None or any(one.status == "unfinished" for one in crossing.reports.values()):
+    if canon is None or any(report.status == "unfinished" for report in crossing.reports.values()):
         return []
     await _read(crossing, canon)
-    return [one for key in crossing.working for one in _compared(crossing, key)]
+    return [conflict for key in crossing.working for conflict in _compared(crossing, key)]
 
 
 async def _read(crossing: CrossValidation, canon: CanonPort) -> None:
     """Extract the facts of unread texts and the settled facts that contradict them."""
     studio = crossing.studio
-    new = {key: one for key, one in crossing.working.items() if crossing.read.get(key) != one.output}
+    new = {key: report for key, report in crossing.working.items() if crossing.read.get(key) != report.output}
     if not new:
         return
     async with studio.run.branch("facts"):
         outcomes = await studio.run.gather(
-            {key: extract_facts(studio, one.department_name, one.output) for key, one in new.items()}
+            {key: extract_facts(studio, report.department_name, report.output) for key, report in new.items()}
         )
         for key, outcome in outcomes.items():
             if isinstance(outcome, Failed):
@@ -57,18 +57,22 @@ def _compared(crossing: CrossValidation, key: str) -> list[Conflict]:
     denials = crossing.denials.get(key)
     if denials is None:
         return []
-    known = {one.fact: one for one in crossing.conflicts if one.fact and key in one.departments}
-    there = {one.fact: one for one in denials}
-    for fact, one in known.items():
-        if fact not in there and one.status != "resolved":
-            crossing.resolve(one, key, GONE)
-    found = [one for fact, one in known.items() if fact in there and crossing.reopen(one)]
-    for fact, one in there.items():
+    known = {
+        conflict.fact: conflict
+        for conflict in crossing.conflicts
+        if conflict.fact and key in conflict.departments
+    }
+    denied = {denial.fact: denial for denial in denials}
+    for fact, conflict in known.items():
+        if fact not in denied and conflict.status != "resolved":
+            crossing.resolve(conflict, key, GONE)
+    reported = [known[fact] for fact in known if fact in denied and crossing.reopen(known[fact])]
+    for fact, denial in denied.items():
         if fact not in known:
-            made = Conflict("direct", one.severity, [key, CANON], one.description)
-            made.fact, made.settled = fact, one.settled
-            found.append(crossing.note(made))
-    return found
+            conflict = Conflict("direct", denial.severity, [key, CANON], denial.description)
+            conflict.fact, conflict.settled = fact, denial.settled
+            reported.append(crossing.note(conflict))
+    return reported
 
 
 SAME = 0.5
@@ -78,9 +82,9 @@ SAME = 0.5
 async def validate_across(studio: Studio, reports: Sequence[DepartmentReport]) -> CrossValidation:
     """Find conflicts, resolve them and check again, also after the last round if it changed a text. Conflicts
     that two rounds did not resolve stay open. Low severity alone starts no round."""
-    crossing = CrossValidation(studio, {one.key: one for one in reports}, list(studio.settled))
+    crossing = CrossValidation(studio, {report.key: report for report in reports}, list(studio.settled))
     changed = False
-    try:
+    async with studio.run.until_exhausted("The departments were not checked to the end"):
         for number in range(1, MAX_CONFLICT_ROUNDS + 1):
             await _look(crossing, number)
             if not crossing.to_settle:
@@ -93,9 +97,7 @@ async def validate_across(studio: Studio, reports: Sequence[DepartmentReport]) -
         if changed:
             await _look(crossing, MAX_CONFLICT_ROUNDS + 1)
         else:
-            crossing.tell(await held_against_canon(crossing), MAX_CONFLICT_ROUNDS)
-    except BudgetExhaustedError as error:
-        studio.run.warn(f"The departments were not checked to the end: {error}")
+            crossing.emit_found(await check_against_canon(crossing), MAX_CONFLICT_ROUNDS)
     return crossing
 
 
@@ -103,59 +105,66 @@ async def _look(crossing: CrossValidation, number: int) -> None:
     """Check against the canon by rules, then ask the master for further conflicts. A single department
     without settled facts has nothing to be checked against."""
     studio, error = crossing.studio, ""
-    found = await held_against_canon(crossing)
+    conflicts = await check_against_canon(crossing)
     await recall_texts(crossing)
     asks = len(crossing.working) + bool(crossing.settled) > 1
     if asks:
         try:
-            found += await _find(crossing)
+            conflicts += await _find(crossing)
         except StepFailedError as failed:
             error = failed.reason
             studio.run.warn(f"The departments could not be checked against each other: {error}")
     if asks or studio.canon is not None:
-        conflicts = len(crossing.open_conflicts)
-        low = conflicts - len(crossing.to_settle)
-        studio.run.emit(events.Validated(round=number, conflicts=conflicts, low=low, error=error))
-    crossing.tell(found, number)
+        unresolved = len(crossing.open_conflicts)
+        low = unresolved - len(crossing.to_settle)
+        studio.run.emit(events.Validated(round=number, conflicts=unresolved, low=low, error=error))
+    crossing.emit_found(conflicts, number)
 
 
 async def _find(crossing: CrossValidation) -> list[Conflict]:
     """Ask the master for conflicts, and return those that are new or reopened."""
     studio, working = crossing.studio, crossing.working
-    by_rule = [one.description for one in crossing.open_conflicts if one.fact]
+    by_rule = [conflict.description for conflict in crossing.open_conflicts if conflict.fact]
 
     def check(answer: Validation) -> str:
-        named = {name for one in answer.conflicts for name in one.departments}
+        named = {name for conflict in answer.conflicts for name in conflict.departments}
         allowed = _names(crossing)
         unknown = ", ".join(sorted(name for name in named if not find_key(name, allowed)))
         return f"there is no department {unknown}; there are {', '.join(allowed)}" if unknown else ""
 
     answer = await studio.run.ask(
-        roles.MASTER, "validate", returns=Validation, check=check, request=studio.request,
-        settled=crossing.settled, known=by_rule,
-        outputs=[{"key": key, "name": one.department_name, "output": one.output}
-                 for key, one in working.items()],
-    )  # fmt: skip
-    return [made for one in answer.conflicts if (made := _noted(crossing, one)) is not None]
+        roles.MASTER,
+        "validate",
+        returns=Validation,
+        check=check,
+        request=studio.request,
+        settled=crossing.settled,
+        known=by_rule,
+        outputs=[
+            {"key": key, "name": report.department_name, "output": report.output}
+            for key, report in working.items()
+        ],
+    )
+    return [noted for conflict in answer.conflicts if (noted := _noted(crossing, conflict)) is not None]
 
 
 def _names(crossing: CrossValidation) -> dict[str, tuple[str, ...]]:
     """Return the keys and names of all possible parties of a conflict."""
-    names = {key: (one.department_name,) for key, one in crossing.working.items()}
+    names = {key: (report.department_name,) for key, report in crossing.working.items()}
     return names | ({CANON: ("the project's canon",)} if crossing.settled else {})
 
 
-def _noted(crossing: CrossValidation, found: FoundConflict) -> Conflict | None:
+def _noted(crossing: CrossValidation, conflict: FoundConflict) -> Conflict | None:
     """Return the conflict if it is new or reopened, else None."""
     names = _names(crossing)
-    departments = list(dict.fromkeys(find_key(one, names) for one in found.departments))
+    departments = list(dict.fromkeys(find_key(name, names) for name in conflict.departments))
     if len(departments) < 2:
         return None
     for known in crossing.conflicts:
-        alike = likeness(telling_stems(known.description), telling_stems(found.description)) >= SAME
+        alike = similarity(content_stems(known.description), content_stems(conflict.description)) >= SAME
         if set(known.departments) == set(departments) and alike:
             return known if crossing.reopen(known) else None
-    return crossing.note(Conflict(found.kind, found.severity, departments, found.description))
+    return crossing.note(Conflict(conflict.kind, conflict.severity, departments, conflict.description))
 
 
 async def _settle(crossing: CrossValidation, conflict: Conflict, number: int) -> None:
@@ -164,7 +173,7 @@ async def _settle(crossing: CrossValidation, conflict: Conflict, number: int) ->
     verifies it."""
     studio = crossing.studio
     conflict.rounds = number
-    more = _between_the_same(crossing, conflict)
+    more = _same_parties(crossing, conflict)
     heads = [key for key in conflict.departments if key != CANON]
     for key in sorted(heads, key=lambda key: studio.route.relevance(key)):
         report = crossing.reports[key]
@@ -177,19 +186,21 @@ async def _settle(crossing: CrossValidation, conflict: Conflict, number: int) ->
             conflict.said.append(f"{report.department_name} does not yield: {ended(answer.reason)}")
             continue
         crossing.reports[key] = report.model_copy(update={"output": answer.output.strip()})
-        for one in (conflict, *more):
-            one.rounds = number
-            crossing.resolve(one, key, answer.reason)
+        for settled in (conflict, *more):
+            settled.rounds = number
+            crossing.resolve(settled, key, answer.reason)
         return
 
 
-def _between_the_same(crossing: CrossValidation, conflict: Conflict) -> list[Conflict]:
+def _same_parties(crossing: CrossValidation, conflict: Conflict) -> list[Conflict]:
     """Return the other open conflicts between the same departments. Empty if the canon is a party."""
     if CANON in conflict.departments:
         return []
     departments = set(conflict.departments)
     return [
-        one for one in crossing.open_conflicts if one is not conflict and set(one.departments) == departments
+        other
+        for other in crossing.open_conflicts
+        if other is not conflict and set(other.departments) == departments
     ]
 
 
@@ -208,15 +219,23 @@ async def _ask(
 
     async with studio.run.branch("resolve", key=f"{conflict.id}-{key}-{conflict.rounds}"):
         return await studio.run.ask(
-            roles.head_of(studio.team.departments[key].head), "resolve", returns=Resolution, check=check,
-            request=studio.request, own=crossing.reports[key].output,
-            conflict={"description": conflict.description, "kind": conflict.kind,
-                      "severity": conflict.severity},
-            more=[one.description for one in more],
-            others=[{"name": one.department_name, "output": one.output} for one in others],
-            said=list(conflict.said), settled=_settled(crossing, conflict),
+            roles.head_of(studio.team.departments[key].head),
+            "resolve",
+            returns=Resolution,
+            check=check,
+            request=studio.request,
+            own=crossing.reports[key].output,
+            conflict={
+                "description": conflict.description,
+                "kind": conflict.kind,
+                "severity": conflict.severity,
+            },
+            more=[other.description for other in more],
+            others=[{"name": report.department_name, "output": report.output} for report in others],
+            said=list(conflict.said),
+            settled=_settled(crossing, conflict),
             department=crossing.reports[key].department_name,
-        )  # fmt: skip
+        )
 
 
 def _settled(crossing: CrossValidation, conflict: Conflict) -> list[str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from podium.engine.events import ArtifactCreated, Event, EventData, RunWarned
+from podium.engine.events import EventData
 from podium.report.presentation import Line, Weight
-from podium.report.words import count, money, one_line
+from podium.report.words import count, money, needs, one_line
 from podium.workflows.studio import events
 from podium.workflows.studio.fold import DepartmentState, SpecialistState, StudioState
 from podium.workflows.studio.policy import DRAFT_IS_RESULT, MAX_CONFLICT_ROUNDS
@@ -32,32 +32,13 @@ DECISIONS = {
 }
 
 
-def line_of(event: Event, state: StudioState) -> Line | None:
-    """Return the line of a studio event, or None. `state` must already include the event."""
-    teller = _LINES.get(type(event.data))
-    return None if teller is None else teller(event.data, state)
-
-
-def is_noise(event: Event, state: StudioState) -> bool:
-    """True if the studio's own lines already show the event, or if it is not worth a line while the studio
-    works."""
-    data = event.data
-    if isinstance(data, RunWarned):
-        return any(one.error and one.error in data.message for one in state.departments.values())
-    if isinstance(data, (ArtifactCreated, events.SpecialistStarted)):
-        return True
-    if isinstance(data, events.SpecialistGraded):
-        return data.decision == "accept"  # the review follows at once
-    if isinstance(data, events.StudioEvent):
-        return line_of(event, state) is None
-    return event.type in ("step.completed", "step.failed")
-
-
-def spent(one: DepartmentState) -> tuple[str, ...]:
+def spent(department: DepartmentState) -> tuple[str, ...]:
     """Return the cost of a department, or its number of calls if it is free."""
-    if not one.charge.calls:
+    if not department.charge.calls:
         return ()
-    return (money(one.charge.usd) if one.charge.usd else count(one.charge.calls, "call"),)
+    return (
+        money(department.charge.usd) if department.charge.usd else count(department.charge.calls, "call"),
+    )
 
 
 def figure(value: float | None) -> str:
@@ -68,7 +49,7 @@ def figure(value: float | None) -> str:
 
 
 def _routed(data: events.Routed, state: StudioState) -> Line:
-    scores = {str(one["department"]): one["relevance"] for one in data.scores}
+    scores = {str(score["department"]): score["relevance"] for score in data.scores}
     chosen = [f"{key} {scores.get(key, 0):g}" for key in (data.primary, *data.supporting)]
     by_model = (f"by a model, because {data.doubt}" if data.doubt else "by a model",)
     notes = (data.mode, data.complexity, *(by_model if data.router == "model" else ()))
@@ -88,7 +69,7 @@ def _completed(data: events.DepartmentCompleted, state: StudioState) -> Line:
     flags = f", {', '.join(data.flags)}" if data.flags else ""
     weight: Weight = "warning" if data.flags else "result"
     figures = (f"score {data.score:g}", *spent(state.departments[data.department]))
-    return Line(f"{data.name}: {how}{flags}", weight, figures, "~" if data.flags else "✓")
+    return Line(f"{data.name}: {how}{flags}", weight, figures, "~" if data.flags else "✓", score_in="notes")
 
 
 def _failed(data: events.DepartmentFailed, state: StudioState) -> Line:
@@ -100,7 +81,8 @@ def _failed(data: events.DepartmentFailed, state: StudioState) -> Line:
 def _graded(data: events.SpecialistGraded, state: StudioState) -> Line:
     said = f": {one_line(data.feedback, 140)}" if data.feedback else ""
     what = f"{_name(state, data)} {DECISIONS.get(data.decision, data.decision)}{said}"
-    return Line(what, notes=(f"{figure(data.score)} of {data.threshold:g}",), mark="·", indent=1)
+    figures = (needs(figure(data.score), f"{data.threshold:g}"),)
+    return Line(what, notes=figures, mark="·", indent=1, score_in="notes")
 
 
 def _retried(data: events.SpecialistRetried, state: StudioState) -> Line:
@@ -111,9 +93,9 @@ def _retried(data: events.SpecialistRetried, state: StudioState) -> Line:
 def _reviewed(data: events.SpecialistReviewed, state: StudioState) -> Line:
     mark, weight = REVIEWS.get(data.status, ("·", "routine"))
     why = f": {one_line(data.error or data.notes, 200)}" if data.status == "rejected" else ""
-    figures = (f"{data.score:g} of {data.threshold:g}",)
+    figures = (needs(f"{data.score:g}", f"{data.threshold:g}"),)
     said = "accepted with remarks" if data.status == "revision-needed" else data.status
-    return Line(f"{_name(state, data)} {said}{why}", weight, figures, mark, 1)
+    return Line(f"{_name(state, data)} {said}{why}", weight, figures, mark, 1, score_in="notes")
 
 
 def _synthesized(data: events.Synthesized, state: StudioState) -> Line | None:
@@ -153,16 +135,17 @@ def _aggregated(data: events.Aggregated, state: StudioState) -> Line:
     left = f", {count(data.unresolved, 'conflict')} unresolved" if data.unresolved else ""
     figures = () if data.quality is None else (f"the team's quality {data.quality:g}",)
     weight: Weight = "warning" if data.failed or data.unresolved else "result"
-    return Line(f"brought together: {done}{left}", weight, figures, "✓" if weight == "result" else "~")
+    mark = "✓" if weight == "result" else "~"
+    return Line(f"brought together: {done}{left}", weight, figures, mark, score_in="notes" if figures else "")
 
 
 def _name(state: StudioState, data: events.SpecialistEvent) -> str:
     department = state.departments.get(data.department)
-    one: SpecialistState | None = department.specialists.get(data.specialist) if department else None
-    return one.name if one else data.specialist
+    specialist: SpecialistState | None = department.specialists.get(data.specialist) if department else None
+    return specialist.name if specialist else data.specialist
 
 
-_LINES: dict[type[EventData], Callable[[Any, StudioState], Line | None]] = {
+LINES: dict[type[EventData], Callable[[Any, StudioState], Line | None]] = {
     events.Routed: _routed,
     events.DepartmentStarted: _started,
     events.DepartmentCompleted: _completed,
@@ -180,8 +163,11 @@ _LINES: dict[type[EventData], Callable[[Any, StudioState], Line | None]] = {
 
 CHIPS = {"approved": "✓", "revision-needed": "~", "rejected": "✗"}
 TASKS = {
-    "brief": "brief", "head_execute": "the head writes", "synthesize": "synthesis", "recall": "recalling",
-}  # fmt: skip
+    "brief": "brief",
+    "head_execute": "the head writes",
+    "synthesize": "synthesis",
+    "recall": "recalling",
+}
 
 LAST = {
     "draft": "direct draft",
@@ -194,7 +180,7 @@ LAST = {
 
 def draw(state: StudioState, most: int, *, alive: bool) -> list[Line]:
     """Draw at most `most` lines. Active, failed and blocked lanes take precedence over finished ones."""
-    lanes = [_lane(one, alive=alive) for one in state.departments.values()]
+    lanes = [_lane(department, alive=alive) for department in state.departments.values()]
     if alive and state.master and lanes:
         lanes.append(Line(LAST.get(state.master, f"master: {state.master}"), "result", mark="●"))
     if state.replaced and lanes:
@@ -211,35 +197,43 @@ def draw(state: StudioState, most: int, *, alive: bool) -> list[Line]:
     return [*shown, Line(f"… {len(lanes) - len(shown)} more", mark=" ")]
 
 
-def _lane(one: DepartmentState, *, alive: bool) -> Line:
-    mark, weight = STATUSES.get(one.status, ("·", "routine"))
-    if not alive and one.status in ("waiting", "working"):
+def _lane(department: DepartmentState, *, alive: bool) -> Line:
+    mark, weight = STATUSES.get(department.status, ("·", "routine"))
+    if not alive and department.status in ("waiting", "working"):
         mark, weight = "■", "routine"
-    chips = "  ".join(chip(each) for each in one.specialists.values())
-    return Line(f"{one.name}  {chips or _doing(one, alive)}".rstrip(), weight, _notes(one, alive), mark)
+    chips = "  ".join(chip(each) for each in department.specialists.values())
+    return Line(
+        f"{department.name}  {chips or _doing(department, alive)}".rstrip(),
+        weight,
+        department_notes(department, alive),
+        mark,
+    )
 
 
-def _doing(one: DepartmentState, alive: bool) -> str:
-    if one.status == "waiting" and alive:
-        return f"waits for {', '.join(one.needs)}" if one.needs else ""
-    return one_line(one.error, 80) if one.status in ("failed", "unfinished") else ""
+def _doing(department: DepartmentState, alive: bool) -> str:
+    if department.status == "waiting" and alive:
+        return f"waits for {', '.join(department.needs)}" if department.needs else ""
+    return one_line(department.error, 80) if department.status in ("failed", "unfinished") else ""
 
 
-def _notes(one: DepartmentState, alive: bool) -> tuple[str, ...]:
-    if one.status == "completed":
-        return f"score {figure(one.score)}", *spent(one)
-    if one.status == "working" and not alive:
-        return "interrupted", *spent(one)
-    if one.status == "working" and one.task:
-        return TASKS.get(one.task, one.task), *spent(one)
-    return one.status, *spent(one)
+def department_notes(department: DepartmentState, alive: bool) -> tuple[str, ...]:
+    """Return what a department does or its score, and its cost."""
+    if department.status == "completed":
+        return f"score {figure(department.score)}", *spent(department)
+    if department.status == "working" and not alive:
+        return "interrupted", *spent(department)
+    if department.status == "working" and department.task:
+        return TASKS.get(department.task, department.task), *spent(department)
+    return department.status, *spent(department)
 
 
-def chip(one: SpecialistState) -> str:
+def chip(specialist: SpecialistState) -> str:
     """Return `Plot ~82/80 ·`: name, review sign, score against threshold, a dot for each retry."""
-    name = one.name.removesuffix(" Specialist")
-    retries = max(one.attempts or len(one.tried), 1) - 1
+    name = specialist.name.removesuffix(" Specialist")
+    retries = max(specialist.attempts or len(specialist.tried), 1) - 1
     dots = "·" * retries
-    if one.score is None and not one.status:
+    if specialist.score is None and not specialist.status:
         return f"{name} …"
-    return f"{name} {CHIPS.get(one.status, '')}{figure(one.score)}/{one.threshold:g}{dots}"
+    return (
+        f"{name} {CHIPS.get(specialist.status, '')}{figure(specialist.score)}/{specialist.threshold:g}{dots}"
+    )

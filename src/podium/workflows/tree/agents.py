@@ -34,9 +34,14 @@ EXECUTOR = Agent(
     "Executor", role="executor", instructions=_EXECUTOR, max_tokens=8192, temperature=0.4, prompts=PROMPTS
 )
 QUICK_EXECUTOR = Agent(
-    "Executor", role="executor", instructions=_EXECUTOR, profile="fast", max_tokens=8192, temperature=0.4,
+    "Executor",
+    role="executor",
+    instructions=_EXECUTOR,
+    profile="fast",
+    max_tokens=8192,
+    temperature=0.4,
     prompts=PROMPTS,
-)  # fmt: skip
+)
 AGGREGATOR = Agent(
     "Aggregator",
     role="aggregator",

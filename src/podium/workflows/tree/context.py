@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from podium.agents.ask import Run
+from podium.dimensions import RESERVED
 from podium.engine.budget import Budget
 from podium.engine.codec import encode
-from podium.tools.tool import ToolSpec
 from podium.tools.toolbox import Toolbox
+from podium.tools.toolsets import NativeTool
 from podium.workflows.tree import events
-from podium.workflows.tree.contracts import Answer, Artifact, ScratchpadNote
-from podium.workflows.tree.node import KeptArtifact, Node, Returned
+from podium.workflows.tree.contracts import Answer, Artifact, KeptArtifact, Node, Returned, ScratchpadNote
 from podium.workflows.tree.policy import (
     SCRATCHPAD,
     Deliverable,
@@ -40,7 +40,8 @@ class Tree:
     """Characters of documents that fit into one prompt."""
     timed: bool = False
     """Planners see the remaining time."""
-    tools: list[ToolSpec] = field(default_factory=list[ToolSpec])
+    tools: list[NativeTool] = field(default_factory=list["NativeTool"])
+    """Tools of the executors."""
     nodes: dict[str, NodeRow] = field(default_factory=dict[str, "NodeRow"])
     open_nodes: set[str] = field(default_factory=set[str])
     """Nodes below the root that wait for children. They share the half of the closing reserve that is not the
@@ -52,14 +53,6 @@ class Tree:
     """Gaps that the root's result names."""
     met: bool = True
     """False if the root's own assessment says that the request is not met."""
-
-    @property
-    def tools_shown(self) -> list[dict[str, Any]]:
-        """The tools as data for a prompt."""
-        return [
-            {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-            for tool in self.tools
-        ]
 
     @asynccontextmanager
     async def closing(self, node: Node) -> AsyncGenerator[None]:
@@ -85,9 +78,13 @@ class NodeRow:
 
     def shown(self) -> dict[str, Any]:
         return {
-            "nodeId": self.node.id, "parentNodeId": self.node.parent_id, "title": self.node.title,
-            "depth": self.node.depth, "status": self.status, "outcome": self.outcome,
-        }  # fmt: skip
+            "nodeId": self.node.id,
+            "parentNodeId": self.node.parent_id,
+            "title": self.node.title,
+            "depth": self.node.depth,
+            "status": self.status,
+            "outcome": self.outcome,
+        }
 
 
 class Notes:
@@ -102,9 +99,9 @@ class Notes:
 
     def add(self, role: str, note: ScratchpadNote) -> None:
         self.text += f"## {role}\n\n{note.append_markdown.strip()}\n\n"
-        told = preview(note.tail_preview, note.append_markdown)
+        text = preview(note.tail_preview, note.append_markdown)
         self._run.emit(
-            events.ScratchpadUpdated(node_id=self._node.id, scratchpad_id=self._id, tail_preview=told)
+            events.ScratchpadUpdated(node_id=self._node.id, scratchpad_id=self._id, tail_preview=text)
         )
 
     async def keep(self) -> None:
@@ -127,27 +124,30 @@ async def finished(
     run = tree.run
     await notes.keep()
     primary = answer.primary
-    kept = [await _kept(tree, node, one, name, one is primary, children) for one, name in _named(answer)]
-    ids = {one.label: one.artifact_id for one in kept}
-    hinted = {**child_labels(children), **ids}
+    saved = [
+        await _save(tree, node, artifact, name, artifact is primary, children)
+        for artifact, name in zip(answer.artifacts, file_names(answer), strict=True)
+    ]
+    inherited = [artifact for child in children for artifact in child.artifacts]
+    ids = {artifact.label: artifact.artifact_id for artifact in saved}
+    labels = {**child_labels(children), **ids}
     hint = answer.result.parent_hint
-    documents = {one.artifact_id: one.document_id for child in children for one in child.artifacts}
-    documents |= {one.artifact_id: one.document_id for one in kept}
-    named = [hinted[label] for label in hint.artifact_labels if label in hinted]
+    documents = {artifact.artifact_id: artifact.document_id for artifact in [*inherited, *saved]}
+    named = [labels[label] for label in hint.artifact_labels if label in labels]
     run.emit(
         events.ParentHint(
             node_id=node.id,
             parent_node_id=node.parent_id,
             hint_type=hint.hint_type,
             artifact_ids=named,
-            document_ids=[document for one in named if (document := documents.get(one))],
-            based_on_artifact_ids=[one.artifact_id for child in children for one in child.artifacts],
+            document_ids=[document for name in named if (document := documents.get(name))],
+            based_on_artifact_ids=[artifact.artifact_id for artifact in inherited],
         )
     )
     envelope = answer.result.model_dump(mode="json", by_alias=True, exclude_none=True)
     envelope |= {
         "artifactIds": list(ids.values()),
-        "documentIds": [one.document_id for one in kept if one.document_id],
+        "documentIds": [artifact.document_id for artifact in saved if artifact.document_id],
         "primaryArtifactId": ids[primary.label] if primary is not None else None,
     }
     run.emit(events.NodeResult(node_id=node.id, result=envelope))
@@ -156,60 +156,61 @@ async def finished(
         tree.gaps, tree.met = gaps_of(answer), is_met(answer)
     row = tree.nodes[node.id]
     row.status, row.outcome, row.summary = "completed", outcome, answer.result.summary
-    step_id = "" if node.step is None else node.step.id
-    return Returned(node.id, step_id, node.title, "completed", outcome, envelope, tuple(kept))
+    return Returned(node.id, node.step_id, node.title, "completed", outcome, envelope, tuple(saved))
 
 
-async def _kept(
-    tree: Tree, node: Node, one: Artifact, name: str, primary: bool, children: Sequence[Returned]
+async def _save(
+    tree: Tree, node: Node, artifact: Artifact, name: str, primary: bool, children: Sequence[Returned]
 ) -> KeptArtifact:
-    if one.type == "document":
-        text, kind = with_includes(one.document_markdown or "", children), "text/markdown"
+    if artifact.type == "document":
+        text, kind = with_includes(artifact.document_markdown or "", children), "text/markdown"
     else:
-        text, kind = encode(one.json_payload).decode(), "application/json"
+        text, kind = encode(artifact.json_payload).decode(), "application/json"
     file = await tree.run.artifact(name, text, kind)
-    document_id = f"doc-{file.id}" if one.type == "document" else None
+    document_id = f"doc-{file.id}" if artifact.type == "document" else None
     tree.run.emit(
         events.ArtifactCreated(
-            node_id=node.id, artifact_id=file.id, artifact_type=one.type, document_id=document_id,
-            label=one.label,
+            node_id=node.id,
+            artifact_id=file.id,
+            artifact_type=artifact.type,
+            document_id=document_id,
+            label=artifact.label,
         )
-    )  # fmt: skip
+    )
     if node.is_root and primary:
         tree.root_document = text
-    kept = KeptArtifact(file.id, one.type, one.label, one.title or one.label, text, document_id, primary)
+    saved = KeptArtifact(
+        file.id, artifact.type, artifact.label, artifact.title or artifact.label, text, document_id, primary
+    )
     if not (node.is_root and primary):
-        tree.documents.setdefault(node.id, []).append(kept)
-    return kept
-
-
-def _named(answer: Answer) -> list[tuple[Artifact, str]]:
-    return list(zip(answer.artifacts, file_names(answer), strict=True))
+        tree.documents.setdefault(node.id, []).append(saved)
+    return saved
 
 
 def _share(run: Run, parts: int) -> Budget:
     """Return an equal share of the remaining USD, tokens and calls. Unlimited dimensions stay unlimited."""
-    limits, spent = run.budget, run.spent
-    return Budget(
-        usd=None if limits.usd is None else max(0.0, limits.usd - spent.usd) / parts,
-        tokens=None if limits.tokens is None else max(0, limits.tokens - spent.tokens) // parts,
-        calls=None if limits.calls is None else max(0, limits.calls - spent.calls) // parts,
-    )
+    shares: dict[str, Any] = {}
+    for dimension in RESERVED:
+        limit = getattr(run.budget, dimension.name)
+        if limit is not None:
+            left = max(0, limit - getattr(run.spent, dimension.charge))
+            shares[dimension.name] = left // parts if dimension.whole else left / parts
+    return Budget(**shares)
 
 
-def output_of(grown: Tree, returned: Returned | None) -> dict[str, Any]:
+def output_of(tree: Tree, returned: Returned | None) -> dict[str, Any]:
     """Return the run's output: the root's envelope, its document, the gaps, and every node."""
     return {
         "result": returned.envelope or None if returned is not None else None,
-        "document": grown.root_document,
-        "gaps": grown.gaps,
-        "nodes": [row.shown() for row in grown.nodes.values()],
+        "document": tree.root_document,
+        "gaps": tree.gaps,
+        "nodes": [row.shown() for row in tree.nodes.values()],
     }
 
 
-def as_it_stands(grown: Tree) -> str:
+def as_it_stands(tree: Tree) -> str:
     """Render an unfinished tree as Markdown: every node with its status and, if there is one, its summary."""
-    rows = list(grown.nodes.values())
+    rows = list(tree.nodes.values())
     done = sum(row.status == "completed" for row in rows)
     lines = [
         f"# {rows[0].node.title}",

@@ -162,7 +162,7 @@ class ArtifactCreated(TreeEvent, frozen=True, kw_only=True, rename="camel"):
 
 
 class ParentHint(TreeEvent, frozen=True, kw_only=True, rename="camel"):
-    """What a parent should read of a node's result."""
+    """The part of a node's result that its parent should read."""
 
     type: ClassVar[str] = "tree.parent_hint"
     parent_node_id: str | None

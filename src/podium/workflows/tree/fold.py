@@ -24,6 +24,7 @@ from podium.engine.state import Fold
 from podium.workflows.tree import events
 
 ENDED = frozenset({"completed", "failed", "blocked"})
+ACTIVE = frozenset({"planning", "delegating", "executing", "waiting", "aggregating"})
 
 
 class BandState(msgspec.Struct):
@@ -74,6 +75,7 @@ class Subtree(msgspec.Struct):
     ended: int = 0
     failed: int = 0
     blocked: int = 0
+    active: int = 0
     charge: Charge = NOTHING
 
 
@@ -157,6 +159,10 @@ class TreeState(Fold):
         self.root: NodeState | None = None
         self.depth = 0
         """The deepest level so far; the root's is 0."""
+        self.changed: dict[str, None] = {}
+        """Ids of nodes that changed, with their ancestors, in order, until a reader clears it."""
+        self.failures: set[str] = set()
+        """Errors of failed nodes with their titles, as the run's warnings word them."""
         self._branches: dict[str, str] = {}
         """Node id by branch path."""
         self._running: dict[str, float] = {}
@@ -173,7 +179,8 @@ class TreeState(Fold):
                 self._create(data)
             node = self.nodes.get(data.node_id)
             if node is not None:
-                self._tell(node, data, event.path, now)
+                self._apply_data(node, data, event.path, now)
+                self.changed.update(dict.fromkeys(ancestor.id for ancestor in self.lineage(node)))
         elif isinstance(data, StepStarted):
             self._running[event.path] = now
         elif isinstance(data, (StepCompleted, StepFailed)):
@@ -183,10 +190,10 @@ class TreeState(Fold):
 
     def lineage(self, node: NodeState) -> list[NodeState]:
         """Return the node and its ancestors, up to the root."""
-        found = [node]
-        while found[-1].parent_id is not None and found[-1].parent_id in self.nodes:
-            found.append(self.nodes[found[-1].parent_id])
-        return found
+        nodes = [node]
+        while nodes[-1].parent_id is not None and nodes[-1].parent_id in self.nodes:
+            nodes.append(self.nodes[nodes[-1].parent_id])
+        return nodes
 
     def owner(self, path: str) -> NodeState | None:
         """Return the node whose branch contains this path, or the root."""
@@ -211,7 +218,7 @@ class TreeState(Fold):
         stopped = [node for node in self.nodes.values() if node.status == "blocked"]
         if self.root is not None and self.root.status != "completed":
             stopped.append(self.root)
-        for node in {one.id: one for begun in stopped for one in self.lineage(begun)}.values():
+        for node in {ancestor.id: ancestor for begun in stopped for ancestor in self.lineage(begun)}.values():
             if node.status in ENDED:
                 node.error = node.outcome = ""
                 parent = node.current_band is not None and not node.executed
@@ -220,19 +227,26 @@ class TreeState(Fold):
     def _create(self, data: events.NodeCreated) -> None:
         if data.node_id in self.nodes:
             return
+        # Only known parents, so that no log can make a node its own ancestor.
+        parent = data.parent_node_id if data.parent_node_id in self.nodes else None
         node = NodeState(
-            data.node_id, data.parent_node_id, data.title, data.reason, data.success_criteria, data.depth,
+            data.node_id,
+            parent,
+            data.title,
+            data.reason,
+            data.success_criteria,
+            data.depth,
             data.band_index,
-        )  # fmt: skip
+        )
         self.nodes[node.id] = node
         self.root = self.root or node
         self.depth = max(self.depth, node.depth)
-        for one in self.lineage(node):
-            one.below.nodes += 1
+        for ancestor in self.lineage(node):
+            ancestor.below.nodes += 1
         if len(lineage := self.lineage(node)) > 1:
             lineage[1].children.append(node.id)
 
-    def _tell(self, node: NodeState, data: events.TreeEvent, path: str, now: float) -> None:
+    def _apply_data(self, node: NodeState, data: events.TreeEvent, path: str, now: float) -> None:
         """Apply one event to its node."""
         match data:
             case events.ScratchpadLinked():
@@ -247,6 +261,7 @@ class TreeState(Fold):
                 self._move(node, "completed", now, inherited=bool(data.inherited))
             case events.NodeFailed():
                 node.error, node.retryable = data.error, data.retryable
+                self.failures.add(f"{node.title} failed: {node.error}")
                 self._move(node, "failed", now, inherited=bool(data.inherited))
             case _:
                 _note(node, data)
@@ -269,11 +284,13 @@ class TreeState(Fold):
         node.inherited = inherited
         node.ended_s = now if status in ENDED else None
         node.last_open = node.last_open if status in ENDED else status
-        for one in self.lineage(node):
-            below = one.below
+        for ancestor in self.lineage(node):
+            below = ancestor.below
             below.ended += (status in ENDED) - (before in ENDED)
             below.failed += (status == "failed") - (before == "failed")
             below.blocked += (status == "blocked") - (before == "blocked")
+            below.active += (status in ACTIVE) - (before in ACTIVE)
+            self.changed[ancestor.id] = None
 
     def _delegate(self, node: NodeState, data: events.NodeDelegated) -> None:
         if node.plan is not None:
@@ -294,8 +311,9 @@ class TreeState(Fold):
         if node is None:
             return
         node.charge += charge
-        for one in self.lineage(node):
-            one.below.charge += charge
+        for ancestor in self.lineage(node):
+            ancestor.below.charge += charge
+            self.changed[ancestor.id] = None
 
 
 def _note(node: NodeState, data: events.TreeEvent) -> None:
@@ -303,7 +321,7 @@ def _note(node: NodeState, data: events.TreeEvent) -> None:
     plan = node.plan
     match data:
         case events.PlanCreated():
-            node.plans = [one for one in node.plans if one.version != data.version]
+            node.plans = [plan for plan in node.plans if plan.version != data.version]
             node.plans.append(PlanState(data.version, data.summary))
         case events.PlanBandCreated() if plan is not None:
             plan.bands.append(BandState(data.band_index, data.goal, data.step_ids))
@@ -312,7 +330,7 @@ def _note(node: NodeState, data: events.TreeEvent) -> None:
         case events.StepStatus() if plan is not None:
             plan.statuses[data.step_id] = data.status
             if data.status == "reused":
-                earlier = [one.nodes[data.step_id] for one in node.plans if data.step_id in one.nodes]
+                earlier = [plan.nodes[data.step_id] for plan in node.plans if data.step_id in plan.nodes]
                 plan.nodes |= {data.step_id: earlier[-1]} if earlier else {}
         case events.ToolCallRequested():
             node.tools.append(ToolUse(data.tool_name, data.purpose))

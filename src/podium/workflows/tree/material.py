@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from podium.tools.tool import ToolResult, ToolSpec, failed
 from podium.workflows.delivery.policy import LEAST, cut
-from podium.workflows.tree.node import Attempt, KeptArtifact, Node, Returned
+from podium.workflows.tree.contracts import Attempt, KeptArtifact, Node, Returned
 from podium.workflows.tree.policy import MAX_TOOL_CALLS, Deliverable, TreeLimits, child_labels, tail, wanted
 
 READ_ON = 20_000
 """Characters that one `read_document` call returns."""
 
-READ_DOCUMENT = "read_document"
-_READ_SPEC = {
-    "name": READ_DOCUMENT,
-    "description": "Read on in a document that is shown only in part.",
-    "parameters": {
+READ_DOCUMENT = ToolSpec(
+    "read_document",
+    "Read on in a document that is shown only in part.",
+    {
         "type": "object",
         "properties": {
             "label": {"type": "string", "description": "The document's label, as shown: stepId/label."},
@@ -24,14 +24,14 @@ _READ_SPEC = {
         },
         "required": ["label"],
     },
-}
+)
 
 
 class Piece(NamedTuple):
     """An artifact that a prompt can include, and its rank (0 is the most relevant)."""
 
     label: str
-    kept: KeptArtifact
+    artifact: KeptArtifact
     rank: int
 
 
@@ -46,12 +46,17 @@ def whole_context(node: Node) -> dict[str, Any]:
         "request": node.root.title,
         "is_root": node.is_root,
         "draft": node.root.draft,
-        "objectives": [{"title": one.title, "reason": one.reason} for one in above if not one.is_root],
+        "objectives": [
+            {"title": ancestor.title, "reason": ancestor.reason} for ancestor in above if not ancestor.is_root
+        ],
         "band_goal": "" if node.band is None else node.band.goal,
-        "assumptions": [said for one in node.line if one.plan is not None for said in one.plan.assumptions],
-        "others": []
-        if node.plan is None
-        else [step.title for step in node.plan.steps if node.step is None or step.id != node.step.id],
+        "assumptions": [
+            assumption
+            for ancestor in node.line
+            if ancestor.plan is not None
+            for assumption in ancestor.plan.assumptions
+        ],
+        "others": [step.title for step in node.plan.steps if step.id != node.step_id] if node.plan else [],
     }
 
 
@@ -62,12 +67,12 @@ def pieces_of(returned: Sequence[Returned], *, nearer: int = 0) -> list[Piece]:
     """Return all artifacts, ranked: those that a `parentHint` names, other documents, other data. Results of
     plans further up (those before index `nearer`) rank after these."""
     pieces: list[Piece] = []
-    for number, one in enumerate(returned):
-        named = one.hinted
-        for kept in one.artifacts:
-            label = kept.label if not one.step_id else f"{one.step_id}/{kept.label}"
-            rank = 0 if kept.label in named or label in named else 1 if kept.document_id else 2
-            pieces.append(Piece(label, kept, rank + (3 if number < nearer else 0)))
+    for number, result in enumerate(returned):
+        named = result.hinted
+        for artifact in result.artifacts:
+            label = artifact.label if not result.step_id else f"{result.step_id}/{artifact.label}"
+            rank = 0 if artifact.label in named or label in named else 1 if artifact.document_id else 2
+            pieces.append(Piece(label, artifact, rank + (3 if number < nearer else 0)))
     return pieces
 
 
@@ -75,25 +80,30 @@ def shown_pieces(pieces: Sequence[Piece], room: int) -> dict[str, dict[str, Any]
     """Return the artifacts' texts by label. Texts are whole as long as there is room, the most relevant
     first; a cut text has a note that says how much is shown."""
     shown: dict[str, dict[str, Any]] = {}
-    for piece in sorted(pieces, key=lambda one: one.rank):
-        text, note = cut(piece.kept.text, max(room, LEAST))
+    for piece in sorted(pieces, key=lambda piece: piece.rank):
+        text, note = cut(piece.artifact.text, max(room, LEAST))
         room -= len(text)
-        shown[piece.label] = {**piece.kept.shown(), "label": piece.label, "text": text, "note": note}
+        shown[piece.label] = {**piece.artifact.shown(), "label": piece.label, "text": text, "note": note}
     return {piece.label: shown[piece.label] for piece in pieces}
 
 
-def read_document(pieces: Iterable[Piece], args: Mapping[str, Any]) -> tuple[bool, str]:
-    """Answer a `read_document` call. Return whether it worked, and the text or the error."""
-    known = {piece.label: piece.kept.text for piece in pieces}
+def is_cut(pieces: Sequence[Piece], room: int) -> bool:
+    """Return whether a prompt shows some artifact only in part."""
+    return any(piece["note"] for piece in shown_pieces(pieces, room).values())
+
+
+def read_document(pieces: Iterable[Piece], args: Mapping[str, Any]) -> ToolResult:
+    """Answer a `read_document` call."""
+    known = {piece.label: piece.artifact.text for piece in pieces}
     label, offset = str(args.get("label", "")), args.get("offset", 0)
     if label not in known:
-        return False, f"there is no document {label!r}; there are: {', '.join(known) or 'none'}"
+        return failed(f"there is no document {label!r}; there are: {', '.join(known) or 'none'}")
     if not isinstance(offset, int) or isinstance(offset, bool) or not 0 <= offset <= len(known[label]):
-        return False, f"offset must be a whole number from 0 to {len(known[label])}"
+        return failed(f"offset must be a whole number from 0 to {len(known[label])}")
     part = known[label][offset : offset + READ_ON]
     end = offset + len(part)
     rest = "" if end == len(known[label]) else f"\n\n[read on at offset {end}]"
-    return True, f"[characters {offset:,} to {end:,} of {len(known[label]):,}]\n\n{part}{rest}"
+    return ToolResult(True, f"[characters {offset:,} to {end:,} of {len(known[label]):,}]\n\n{part}{rest}")
 
 
 # ── roles ──────
@@ -114,12 +124,15 @@ def planner_context(
         "existing_plan": None if before is None else _outlined(before),
         "children": [
             {
-                "stepId": child.step_id, "title": child.title, "status": child.status,
-                "outcome": child.outcome, "summary": child.summary,
+                "stepId": child.step_id,
+                "title": child.title,
+                "status": child.status,
+                "outcome": child.outcome,
+                "summary": child.summary,
             }
             for child in children
         ],
-    }  # fmt: skip
+    }
 
 
 def executor_context(
@@ -129,13 +142,12 @@ def executor_context(
     pieces: Sequence[Piece],
     returned: Sequence[Returned],
     room: int,
-    tools: Sequence[Mapping[str, Any]],
     tool_results: Sequence[Mapping[str, Any]],
+    calls_left: int,
 ) -> dict[str, Any]:
     """Return the executor's context: task, whole, deliverable, notes, and the results of earlier steps,
-    children and tools."""
+    children and requested tools. It sees its tools as an agent does, not in the prompt."""
     shown = shown_pieces(pieces, room)
-    offered = list(tools) + ([_READ_SPEC] if any(one["note"] for one in shown.values()) else [])
     return {
         "node": node.shown(),
         "whole": whole_context(node),
@@ -143,15 +155,18 @@ def executor_context(
         "scratchpad": tail(notes),
         "hints": [
             {
-                "stepId": one.step_id, "title": one.title, "status": one.status, "summary": one.summary,
-                "artifacts": [shown[label] for label in child_labels([one]) if label in shown],
+                "stepId": result.step_id,
+                "title": result.title,
+                "status": result.status,
+                "summary": result.summary,
+                "artifacts": [shown[label] for label in child_labels([result]) if label in shown],
             }
-            for one in returned
+            for result in returned
         ],
-        "tools": offered,
+        "tools": [],
         "tool_results": list(tool_results),
-        "tool_calls_left": MAX_TOOL_CALLS - len(tool_results) if offered else 0,
-    }  # fmt: skip
+        "tool_calls_left": calls_left,
+    }
 
 
 def aggregator_context(
@@ -163,7 +178,12 @@ def aggregator_context(
 ) -> dict[str, Any]:
     """Return the aggregator's context: the whole, and everything that the children returned."""
     shown = shown_pieces(pieces_of(children), room)
-    part = any(one["note"] for one in shown.values())
+    part = any(piece["note"] for piece in shown.values())
+    read_on = {
+        "name": READ_DOCUMENT.name,
+        "description": READ_DOCUMENT.description,
+        "parameters": READ_DOCUMENT.parameters,
+    }
     return {
         "node": node.shown(),
         "whole": whole_context(node),
@@ -171,7 +191,7 @@ def aggregator_context(
         "scratchpad": tail(notes),
         "results": [child.shown() for child in children],
         "artifacts": list(shown.values()),
-        "tools": [_READ_SPEC] if part else [],
+        "tools": [read_on] if part else [],
         "tool_results": list(tool_results),
         "tool_calls_left": MAX_TOOL_CALLS - len(tool_results) if part else 0,
     }
@@ -184,7 +204,7 @@ def _parent_ask(node: Node) -> dict[str, Any] | None:
     return {
         "parentTitle": node.parent.title,
         "parentSuccessCriteria": [] if node.parent.is_root else list(node.parent.criteria),
-        "earlierResults": [f"{one.step_id}: {one.title}. {one.summary}" for one in node.earlier],
+        "earlierResults": [f"{result.step_id}: {result.title}. {result.summary}" for result in node.earlier],
     }
 
 

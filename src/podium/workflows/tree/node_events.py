@@ -6,15 +6,14 @@ from podium.engine.branch import quoted
 from podium.errors import BudgetExhaustedError, StepFailedError
 from podium.workflows.tree import events
 from podium.workflows.tree.context import NodeRow, Tree
-from podium.workflows.tree.contracts import AggregatorOutput, Band, Plan
-from podium.workflows.tree.node import Attempt, Node, Returned
+from podium.workflows.tree.contracts import AggregatorOutput, Attempt, Band, Node, Plan, Returned
 from podium.workflows.tree.policy import ordered, retryable, share_of, still_holds
 
 
-def created(grown: Tree, node: Node) -> None:
+def created(tree: Tree, node: Node) -> None:
     """Register a node and emit its creation."""
-    grown.nodes[node.id] = NodeRow(node)
-    grown.run.emit(
+    tree.nodes[node.id] = NodeRow(node)
+    tree.run.emit(
         events.NodeCreated(
             node_id=node.id,
             parent_node_id=node.parent_id,
@@ -28,14 +27,14 @@ def created(grown: Tree, node: Node) -> None:
     )
 
 
-def status(grown: Tree, node: Node, now: str, role: str = "", message: str = "") -> None:
-    grown.nodes[node.id].status = now
-    grown.run.emit(events.NodeStatus(node_id=node.id, status=now, role=role, message=message))
+def status(tree: Tree, node: Node, now: str, role: str = "", message: str = "") -> None:
+    tree.nodes[node.id].status = now
+    tree.run.emit(events.NodeStatus(node_id=node.id, status=now, role=role, message=message))
 
 
-def planned(grown: Tree, node: Node, attempt: Attempt) -> None:
+def planned(tree: Tree, node: Node, attempt: Attempt) -> None:
     """Emit the plan, all its bands and all its steps, before any step runs."""
-    run, plan_id, bands = grown.run, f"{node.id}/plan-{attempt.version}", ordered(attempt.plan)
+    run, plan_id, bands = tree.run, f"{node.id}/plan-{attempt.version}", ordered(attempt.plan)
     run.emit(
         events.PlanCreated(
             node_id=node.id, plan_id=plan_id, version=attempt.version, summary=attempt.plan.summary
@@ -52,14 +51,19 @@ def planned(grown: Tree, node: Node, attempt: Attempt) -> None:
         for index, step in enumerate(band.steps):
             run.emit(
                 events.StepCreated(
-                    node_id=node.id, step_id=step.id, title=step.title, reason=step.reason,
-                    success_criteria=step.success_criteria, band_index=band.index, step_index=index,
+                    node_id=node.id,
+                    step_id=step.id,
+                    title=step.title,
+                    reason=step.reason,
+                    success_criteria=step.success_criteria,
+                    band_index=band.index,
+                    step_index=index,
                 )
-            )  # fmt: skip
+            )
 
 
 def band_begun(
-    grown: Tree,
+    tree: Tree,
     node: Node,
     band: Band,
     before: Attempt | None,
@@ -72,9 +76,8 @@ def band_begun(
     again = {step.id for step in band.steps if still_holds(step, before)}
     for step in band.steps:
         now = "reused" if step.id in again else "executing"
-        grown.run.emit(events.StepStatus(node_id=node.id, step_id=step.id, status=now))
-    status(grown, node, "waiting", message=f"band:{band.index}")
-    inherited, nearer = (*node.earlier, *earlier), len(node.earlier)
+        tree.run.emit(events.StepStatus(node_id=node.id, step_id=step.id, status=now))
+    status(tree, node, "waiting", message=f"band:{band.index}")
     children: dict[str, Node] = {}
     for index, step in enumerate(band.steps):
         if step.id in again:
@@ -82,23 +85,33 @@ def band_begun(
         runs[step.id] = runs.get(step.id, 0) + 1
         nth = f"#{runs[step.id]}" if runs[step.id] > 1 else ""
         child = Node(
-            f"{node.id}/{quoted(step.id)}{nth}", step.title, step.reason, tuple(step.success_criteria),
-            node.depth + 1, node, step, band, index, inherited, nearer, plan,
-            share_of(node, len(plan.steps)),
-        )  # fmt: skip
-        created(grown, child)
-        grown.run.emit(events.NodeDelegated(node_id=node.id, step_id=step.id, child_node_id=child.id))
+            f"{node.id}/{quoted(step.id)}{nth}",
+            step.title,
+            step.reason,
+            tuple(step.success_criteria),
+            depth=node.depth + 1,
+            parent=node,
+            step=step,
+            band=band,
+            step_index=index,
+            earlier=(*node.earlier, *earlier),
+            nearer=len(node.earlier),
+            plan=plan,
+            allowance=share_of(node, len(plan.steps)),
+        )
+        created(tree, child)
+        tree.run.emit(events.NodeDelegated(node_id=node.id, step_id=step.id, child_node_id=child.id))
         children[step.id] = child
     return children
 
 
-def step_ended(grown: Tree, parent: Node, returned: Returned) -> None:
-    grown.run.emit(events.StepStatus(node_id=parent.id, step_id=returned.step_id, status=returned.status))
+def step_ended(tree: Tree, parent: Node, returned: Returned) -> None:
+    tree.run.emit(events.StepStatus(node_id=parent.id, step_id=returned.step_id, status=returned.status))
 
 
-def aggregated(grown: Tree, node: Node, children: list[Returned], answer: AggregatorOutput) -> None:
+def aggregated(tree: Tree, node: Node, children: list[Returned], answer: AggregatorOutput) -> None:
     assessed = answer.result.success_assessment
-    grown.run.emit(
+    tree.run.emit(
         events.NodeAggregated(
             node_id=node.id,
             child_ids=[child.node_id for child in children if child.node_id],
@@ -108,37 +121,31 @@ def aggregated(grown: Tree, node: Node, children: list[Returned], answer: Aggreg
     )
 
 
-def replans(grown: Tree, node: Node, before: Attempt) -> None:
+def replans(tree: Tree, node: Node, before: Attempt) -> None:
     children = [child.node_id for child in before.returned.values() if child.node_id]
-    grown.run.emit(
+    tree.run.emit(
         events.ReplanRequested(node_id=node.id, reason=before.replan_reason, based_on_child_ids=children)
     )
 
 
-def failed(grown: Tree, node: Node, error: Exception) -> Returned:
+def failed(tree: Tree, node: Node, error: Exception) -> Returned:
     """Mark a node as failed and return the failed result. Its parent will name the gap."""
-    said = error.reason if isinstance(error, StepFailedError) else f"{type(error).__name__}: {error}"
-    row = grown.nodes[node.id]
-    row.status, row.summary = "failed", said
-    grown.run.emit(events.NodeFailed(node_id=node.id, error=said, retryable=retryable(error)))
-    return _without_result(node, "failed", said)
+    reason = error.reason if isinstance(error, StepFailedError) else f"{type(error).__name__}: {error}"
+    row = tree.nodes[node.id]
+    row.status, row.summary = "failed", reason
+    tree.run.emit(events.NodeFailed(node_id=node.id, error=reason, retryable=retryable(error)))
+    return Returned(node.id, node.step_id, node.title, "failed", error=reason)
 
 
 def blocked(
-    grown: Tree, node: Node, error: BudgetExhaustedError, children: tuple[Returned, ...] = ()
+    tree: Tree, node: Node, error: BudgetExhaustedError, children: tuple[Returned, ...] = ()
 ) -> Returned:
     """Mark a node as blocked by the budget. The returned result carries the artifacts of its finished
     children."""
-    status(grown, node, "blocked", message=f"budget:{error.kind}")
+    status(tree, node, "blocked", message=f"budget:{error.kind}")
     finished = [child for child in children if child.status == "completed"]
-    said = f"out of budget ({error.kind})"
+    reason = f"out of budget ({error.kind})"
     if finished:
-        said += f"; finished below it: {'; '.join(f'{one.title}: {one.summary}' for one in finished)}"
-    returned = _without_result(node, "blocked", said)
-    artifacts = tuple(kept for child in finished for kept in child.artifacts)
-    return Returned(returned.node_id, returned.step_id, returned.title, "blocked", "", {}, artifacts, said)
-
-
-def _without_result(node: Node, now: str, error: str) -> Returned:
-    step_id = "" if node.step is None else node.step.id
-    return Returned(node.id, step_id, node.title, now, error=error)
+        reason += f"; finished below it: {'; '.join(f'{child.title}: {child.summary}' for child in finished)}"
+    artifacts = tuple(artifact for child in finished for artifact in child.artifacts)
+    return Returned(node.id, node.step_id, node.title, "blocked", artifacts=artifacts, error=reason)

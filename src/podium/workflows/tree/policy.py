@@ -11,15 +11,17 @@ from podium.errors import ModelFailedError, StepTimeoutError
 from podium.workflows.tree.contracts import (
     AggregatorOutput,
     Answer,
+    Attempt,
     Band,
     ExecutorOutput,
+    Node,
     Plan,
     PlannerOutput,
     Result,
+    Returned,
     Step,
     unknown_labels,
 )
-from podium.workflows.tree.node import Attempt, Node, Returned
 
 Deliverable = Literal["document", "json", "both"]
 
@@ -184,7 +186,7 @@ def still_holds(step: Step, before: Attempt | None) -> Returned | None:
     returned = None if before is None else before.returned.get(step.id)
     if before is None or returned is None or returned.outcome != "success":
         return None
-    old = next((one for one in before.plan.steps if one.id == step.id), None)
+    old = next((other for other in before.plan.steps if other.id == step.id), None)
     unchanged = old is not None and (old.title, old.success_criteria) == (step.title, step.success_criteria)
     return returned if unchanged else None
 
@@ -222,11 +224,11 @@ def aggregator_problem(node: Node, children: Sequence[Returned], answer: Aggrega
     theirs = child_labels(children)
     known = {*own, *theirs}
     unknown = [label for label in answer.result.parent_hint.artifact_labels if label not in known]
-    found = [unknown_labels(unknown, [*own, *theirs])] if unknown else []
-    found += [unknown_includes(answer, theirs)]
+    problems = [unknown_labels(unknown, [*own, *theirs])] if unknown else []
+    problems += [unknown_includes(answer, theirs)]
     if not answer.next.should_replan:
-        found += [missing_document(node, answer)]
-    return "; ".join(problem for problem in found if problem)
+        problems += [missing_document(node, answer)]
+    return "; ".join(problem for problem in problems if problem)
 
 
 def unknown_includes(answer: Answer, known: Iterable[str]) -> str:
@@ -242,13 +244,17 @@ def unknown_includes(answer: Answer, known: Iterable[str]) -> str:
 
 def with_includes(text: str, children: Iterable[Returned]) -> str:
     """Replace the includes in a document with the children's documents."""
-    texts = {f"{child.step_id}/{kept.label}": kept.text for child in children for kept in child.artifacts}
+    texts = {
+        f"{child.step_id}/{artifact.label}": artifact.text
+        for child in children
+        for artifact in child.artifacts
+    }
 
-    def included(found: re.Match[str]) -> str:
-        whole, label = found[0], found[1]
+    def included(match: re.Match[str]) -> str:
+        whole, label = match[0], match[1]
         if label not in texts:
             return whole
-        return demoted(texts[label], _level_above(text, found.start(), texts[label]))
+        return demoted(texts[label], _level_above(text, match.start(), texts[label]))
 
     return INCLUDE.sub(included, text)
 
@@ -273,13 +279,15 @@ def demoted(text: str, below: int) -> str:
     if not levels or min(levels) > below:
         return text.strip()
     shift = below + 1 - min(levels)
-    return _HEADING.sub(lambda found: f"{'#' * min(len(found[1]) + shift, 6)} ", text).strip()
+    return _HEADING.sub(lambda match: f"{'#' * min(len(match[1]) + shift, 6)} ", text).strip()
 
 
 def child_labels(children: Iterable[Returned]) -> dict[str, str]:
     """Map `stepId/label` to the artifact id, for the artifacts of direct children."""
     return {
-        f"{child.step_id}/{kept.label}": kept.artifact_id for child in children for kept in child.artifacts
+        f"{child.step_id}/{artifact.label}": artifact.artifact_id
+        for child in children
+        for artifact in child.artifacts
     }
 
 
@@ -319,7 +327,9 @@ SCRATCHPAD = "scratchpad.md"
 
 def file_names(answer: Answer) -> list[str]:
     """Return a file name for each artifact: its label and an extension. The scratchpad's name is reserved."""
-    names = [f"{one.label}.{'md' if one.type == 'document' else 'json'}" for one in answer.artifacts]
+    names = [
+        f"{artifact.label}.{'md' if artifact.type == 'document' else 'json'}" for artifact in answer.artifacts
+    ]
     return [f"result-{name}" if name == SCRATCHPAD else name for name in names]
 
 
@@ -351,7 +361,7 @@ def wanted(node: Node, deliverable: Deliverable) -> str:
         "json": "a JSON artifact",
         "both": "a document in Markdown and a JSON artifact",
     }
-    asked = words[deliverable]
+    text = words[deliverable]
     if node.is_root and deliverable == "json":
-        asked = words["both"]
-    return f"{asked}; the document is the primary artifact" if node.is_root else asked
+        text = words["both"]
+    return f"{text}; the document is the primary artifact" if node.is_root else text

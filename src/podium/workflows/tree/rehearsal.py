@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from podium.models.messages import ToolCall
 from podium.models.model import Call
 from podium.models.rehearsal import rehearses, request_in, section
-from podium.models.request_words import keywords, slug
-from podium.models.sample_values import LABEL
+from podium.models.sample_values import LABEL, keywords, slug
+from podium.tools.tool import unfenced
 
 _TASK = re.compile(
     r"^# Task\s+(.+?)\s*(?=^Why: |^It is done|^A complete answer|^No criteria)", re.DOTALL | re.MULTILINE
@@ -22,7 +23,6 @@ WHOLE = "The task is the whole request."
 _DEPTH = re.compile(r"Depth in the tree: (\d+) of at most (\d+)")
 _CAPS = re.compile(r"at most (\d+) bands, (\d+) steps per band")
 _CHILD = re.compile(r"^## (\S+): (.+?) \((completed|failed|blocked)[^)]*\)$", re.MULTILINE)
-_FILES = re.compile(r"^## list_files .*?\(Material[^\n]*\n(.*?)\nEND ", re.DOTALL | re.MULTILINE)
 _ITEMS = re.compile(
     r"\s*(?:,\s*(?:and|or|und|oder)\s+|,|;|\b(?:and|or|versus|vs\.?|und|oder)\b)\s+", re.IGNORECASE
 )
@@ -89,10 +89,20 @@ def _planned(call: Call, bands: Bands) -> dict[str, Any]:
             "summary": f"{steps} steps in {len(bands)} bands.",
             "bands": [
                 {
-                    "index": index, "goal": goal, "parallelizable": True,
+                    "index": index,
+                    "goal": goal,
+                    "parallelizable": True,
                     "steps": [
-                        {"id": name, "title": title, "reason": f"{goal}.", "stepIndex": number,
-                         "successCriteria": [f"names three points on “{title}”", "says what they stand on"]}
+                        {
+                            "id": name,
+                            "title": title,
+                            "reason": f"{goal}.",
+                            "stepIndex": number,
+                            "successCriteria": [
+                                f"names three points on “{title}”",
+                                "says what they stand on",
+                            ],
+                        }
                         for number, (name, title) in enumerate(parts)
                     ],
                 }
@@ -100,24 +110,24 @@ def _planned(call: Call, bands: Bands) -> dict[str, Any]:
             ],
         },
         "scratchpad": _note(f"Split into {steps} steps."),
-    }  # fmt: skip
+    }
 
 
 @rehearses("tree", "execute")
-def rehearse_execution(call: Call) -> dict[str, Any]:
+def rehearse_execution(call: Call) -> Any:
+    files = next((unfenced(message.text) for message in call.messages if message.role == "tool"), None)
+    if files is None and any(tool.name == "list_files" for tool in call.tools):
+        return ToolCall("list_files", {"purpose": "See what there is."})
     task, wanted = _task(call), section(call.prompt, "Deliverable")
     subject = request_in(call.prompt).partition(" ")[2]  # a request begins with what to do
     points = [f"What to say about {word}" for word in keywords(subject or task, 3)]
     actions: list[dict[str, Any]] = [{"kind": "analysis", "note": f"What “{task}” asks for."}]
-    if "`list_files`" in call.prompt and "# What your tool calls returned" not in call.prompt:
-        note = "See what there is."
-        actions.append({"kind": "tool_call", "note": note, "toolName": "list_files", "toolArgs": {}})
     artifacts: list[dict[str, Any]] = []
     if "document" in wanted:
         lines = [f"# {task}", f"{LABEL} An executor would write this part.", _listed(points)]
         read = _CHILD.findall(section(call.prompt, "What you can"))
         lines += [f"It builds on: {'; '.join(title for _, title, _ in read)}."] if read else []
-        lines += [f"```\n{files[:500]}\n```" for files in _FILES.findall(call.prompt)[:1]]
+        lines += [f"```\n{files[:500]}\n```"] if files else []
         text = "\n\n".join(lines)
         artifacts.append({"type": "document", "label": "report", "title": task, "documentMarkdown": text})
     if "JSON" in wanted:
@@ -136,9 +146,12 @@ def rehearse_aggregation(call: Call) -> dict[str, Any]:
     lines += [f"## {title}\n\n{_first_points(call.prompt, title)}" for title in done]
     lines += [f"## What is missing\n\n{_listed(gaps)}"] if gaps else []
     document = {
-        "type": "document", "label": "synthesis", "title": task, "isPrimary": True,
+        "type": "document",
+        "label": "synthesis",
+        "title": task,
+        "isPrimary": True,
         "documentMarkdown": "\n\n".join(lines),
-    }  # fmt: skip
+    }
     summary = f"{LABEL} {task}: put together from {len(done)} of {len(children)} parts."
     findings = [f"{title}: done" for title in done]
     return _answer(summary, [document], met=not gaps) | {
@@ -167,8 +180,8 @@ def _answer(summary: str, artifacts: list[dict[str, Any]], *, met: bool = True) 
 def _first_points(prompt: str, title: str) -> str:
     """Return the first points of a child's document."""
     opening = rf'^<document [^\n]*title="{re.escape(title)}">$'
-    found = re.search(rf"{opening}.*?^</document>$", prompt, re.DOTALL | re.MULTILINE)
-    points = re.findall(r"^- (.+)$", found[0], re.MULTILINE) if found else []
+    match = re.search(rf"{opening}.*?^</document>$", prompt, re.DOTALL | re.MULTILINE)
+    points = re.findall(r"^- (.+)$", match[0], re.MULTILINE) if match else []
     return _listed(points[:2]) or "Nothing of this part could be read."
 
 
@@ -181,7 +194,7 @@ def _note(text: str) -> dict[str, str]:
 
 
 def _task(call: Call) -> str:
-    found = _TASK.search(call.prompt)
-    if found is not None and found[1].startswith(WHOLE):
+    match = _TASK.search(call.prompt)
+    if match is not None and match[1].startswith(WHOLE):
         return request_in(call.prompt)
-    return " ".join(found[1].split()) if found else call.task
+    return " ".join(match[1].split()) if match else call.task

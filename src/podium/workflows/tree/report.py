@@ -8,12 +8,13 @@ from typing import Any, cast
 import msgspec
 
 from podium.engine.events import ArtifactCreated, Charge, Event
-from podium.engine.state import RunState
 from podium.report.markdown import cell
-from podium.report.presentation import Line, Presentation, Section
+from podium.report.presentation import Line, Section, ViewGrade, WorkflowPresentation
 from podium.report.words import count, duration, money, one_line
+from podium.workflows.tree import events
+from podium.workflows.tree.detail import TreeView, TreeViews, grade_of
 from podium.workflows.tree.fold import ENDED, NodeState, PlanState, TreeState
-from podium.workflows.tree.view import GUARDS, draw, is_noise, line_of, standing
+from podium.workflows.tree.view import GUARDS, LINES, draw, standing
 
 
 def nested(tree: TreeState, *, alive: bool = False) -> dict[str, Any]:
@@ -55,14 +56,16 @@ def _node(tree: TreeState, node: NodeState, alive: bool) -> dict[str, Any]:
         "inherited": node.inherited,
         "usage": _usage(node.charge, node.worked_s),
         "subtree": {
-            "nodes": below.nodes, "failed": below.failed,
-            "unfinished": below.nodes - below.ended + below.blocked, **_usage(below.charge, node.took_s),
+            "nodes": below.nodes,
+            "failed": below.failed,
+            "unfinished": below.nodes - below.ended + below.blocked,
+            **_usage(below.charge, node.took_s),
         },
         "tools": [msgspec.structs.asdict(use) for use in node.tools],
         "artifacts": [msgspec.structs.asdict(made) for made in node.artifacts],
         "replan_reasons": node.replan_reasons,
         "plans": [_plan(tree, node, plan, alive) for plan in node.plans],
-    }  # fmt: skip
+    }
 
 
 def _plan(tree: TreeState, node: NodeState, plan: PlanState, alive: bool) -> dict[str, Any]:
@@ -103,13 +106,13 @@ def gaps_of(tree: TreeState, node: NodeState) -> list[str]:
     plan = node.plan
     if plan is None or node.executed:
         return node.gaps
-    found = list(node.gaps)
+    gaps = list(node.gaps)
     for step_id, step in plan.steps.items():
         child = tree.nodes.get(plan.nodes.get(step_id, ""))
         why = _why_missing(child, over=node.status in ENDED)
         if why and not any(step.title in gap for gap in node.gaps):
-            found.append(f"{step.title}: {why}")
-    return found
+            gaps.append(f"{step.title}: {why}")
+    return gaps
 
 
 def _why_missing(child: NodeState | None, *, over: bool) -> str:
@@ -201,47 +204,61 @@ OPEN_NODES = 40
 """Number of nodes that a page shows expanded. Deeper levels are collapsed."""
 
 
-class TreePresentation(Presentation):
+class TreePresentation(WorkflowPresentation[TreeState]):
     """Presentation of a tree run."""
 
+    detail_type = TreeView
+    own_events = events.TreeEvent
+    hidden = frozenset({"step.completed", "step.failed"})
+    one_exhausted = True
+
     def __init__(self) -> None:
-        self.tree = TreeState()
-        self._exhausted = 0
+        super().__init__(TreeState())
+        self._views = TreeViews()
         self._last_file = ""
         """Id of the last artifact that the root saved, without its scratchpad."""
 
     def apply(self, event: Event) -> None:
-        self.tree.apply(event)
-        if event.type == "budget.exhausted":
-            self._exhausted += 1
-        elif event.type == "run.resumed":
-            self._exhausted = 0
-        elif isinstance(event.data, ArtifactCreated) and not is_noise(event, self.tree):
+        super().apply(event)
+        if isinstance(event.data, ArtifactCreated) and not self.is_hidden(event):
             self._last_file = event.data.id
 
-    def line(self, event: Event, state: RunState) -> Line | None:
-        return line_of(event, self.tree)
+    def own_line(self, event: Event) -> Line | None:
+        data = event.data
+        function = LINES.get(type(data))
+        if function is None or not isinstance(data, events.TreeEvent) or data.node_id not in self.fold.nodes:
+            return None
+        return function(data, self.fold.nodes[data.node_id])
 
     def is_hidden(self, event: Event) -> bool:
-        if event.type == "budget.exhausted":
-            return self._exhausted > 1  # every branch hits the same ceiling
-        return is_noise(event, self.tree)
+        if isinstance(event.data, ArtifactCreated):
+            return "/" in event.path or event.data.name == "scratchpad.md"
+        return super().is_hidden(event)
+
+    def is_shown(self, warning: str) -> bool:
+        return warning in self.fold.failures
+
+    def detail(self, *, alive: bool) -> TreeView:
+        return self._views.build(self.fold, alive=alive)
+
+    def grade(self, event: Event) -> ViewGrade | None:
+        return grade_of(event)
 
     def drawing(self, most: int, *, alive: bool) -> list[Line]:
-        return draw(self.tree, most, alive=alive)
+        return draw(self.fold, most, alive=alive)
 
     def summary(self) -> str:
         """`7 nodes · 2 levels · 1 failed`. Levels are counted below the root, like `--max-depth`."""
-        root = self.tree.root
+        root = self.fold.root
         if root is None:
             return ""
         below = root.below
-        told = [count(below.nodes, "node")]
-        told += [count(self.tree.depth, "level")] if self.tree.depth else []
-        told += [f"{below.failed} failed"] if below.failed else []
+        parts = [count(below.nodes, "node")]
+        parts += [count(self.fold.depth, "level")] if self.fold.depth else []
+        parts += [f"{below.failed} failed"] if below.failed else []
         unfinished = below.nodes - below.ended + below.blocked
-        told += [f"{unfinished} unfinished"] if unfinished else []
-        return " · ".join(told)
+        parts += [f"{unfinished} unfinished"] if unfinished else []
+        return " · ".join(parts)
 
     def deliverable(self, output: Any) -> str | None:
         """Return the synthesis document, or None if the tree was stopped before it had one."""
@@ -256,9 +273,9 @@ class TreePresentation(Presentation):
         return [str(primary or self._last_file)]
 
     def sections(self, *, alive: bool) -> list[Section]:
-        if self.tree.root is None:
+        if self.fold.root is None:
             return []
-        data = nested(self.tree, alive=alive)
+        data = nested(self.fold, alive=alive)
         return [
             Section(
                 name="tree",
@@ -267,7 +284,7 @@ class TreePresentation(Presentation):
                 markdown=lambda: "\n".join(_bullets(data["root"], 0)),
                 package="podium.workflows.tree",
                 template="tree.html",
-                context={"overview": overview(self.tree, alive=alive), "open_below": open_levels(self.tree)},
+                context={"overview": overview(self.fold, alive=alive), "open_below": open_levels(self.fold)},
                 style="tree.css",
             )
         ]
@@ -298,13 +315,13 @@ def _part(value: Any, key: str) -> Any:
 def _bullets(node: dict[str, Any], indent: int) -> Iterator[str]:
     """Render a node and its descendants as a nested list."""
     pad = "  " * indent
-    yield f"{pad}- {node['sign']} **{cell(node['title'], 200)}**: {cell(_told(node), 400)}"
+    yield f"{pad}- {node['sign']} **{cell(node['title'], 200)}**: {cell(_summary(node), 400)}"
     if node["error"]:
         yield f"{pad}  - failed: {cell(node['error'], 500)}"
     if node["criteria"]:
         met = {True: "criteria met", False: "criteria not met"}.get(node["met"], "criteria not assessed")
         notes = f" ({cell(node['notes'], 300)})" if node["notes"] else ""
-        yield f"{pad}  - {met}{notes}: {'; '.join(cell(one, 200) for one in node['criteria'])}"
+        yield f"{pad}  - {met}{notes}: {'; '.join(cell(criterion, 200) for criterion in node['criteria'])}"
     for gap in node["gaps"]:
         yield f"{pad}  - missing: {cell(gap, 300)}"
     for plan in node["plans"]:
@@ -323,7 +340,7 @@ def _planned(node: dict[str, Any], plan: dict[str, Any], indent: int) -> Iterato
                 yield f"{pad}  - {cell(step['title'], 200)}: {step['status']}"
 
 
-def _told(node: dict[str, Any]) -> str:
+def _summary(node: dict[str, Any]) -> str:
     """Summarize a node's state, decision, calls, cost and duration on one line."""
     subtree = node["subtree"]
     parts = [node["state"], node["decision_reason"], count(subtree["calls"], "call")]

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from podium.engine.events import ArtifactCreated as FileCreated
-from podium.engine.events import Event, EventData, RunWarned
+from podium.dimensions import dimension_word
+from podium.engine.events import EventData
 from podium.report.presentation import Line, Weight
 from podium.report.words import count, duration, money, one_line
 from podium.workflows.tree import events
@@ -21,8 +21,6 @@ GUARDS = {
     "maxChildrenPerNode": "its plan had too many steps",
     "maxReplansPerNode": "it may not be planned once more",
 }
-BUDGETS = {"usd": "money", "seconds": "time"}
-
 OUTCOMES: dict[str, tuple[str, str, Weight]] = {
     "success": ("✓", "done", "result"),
     "partial": ("~", "partial", "warning"),
@@ -73,29 +71,6 @@ def spent(node: NodeState) -> tuple[str, ...]:
 # ── lines ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def line_of(event: Event, tree: TreeState) -> Line | None:
-    """Return the line of a tree event, or None. `tree` must already include the event."""
-    data = event.data
-    if not isinstance(data, events.TreeEvent) or data.node_id not in tree.nodes:
-        return None
-    teller = _LINES.get(type(data))
-    return None if teller is None else teller(data, tree.nodes[data.node_id])
-
-
-def is_noise(event: Event, tree: TreeState) -> bool:
-    """True if the tree's own lines already show the event, or if it is not worth a line while the tree
-    grows."""
-    data = event.data
-    if isinstance(data, RunWarned):  # the failed node's line shows it, and the summary repeats it
-        told = {f"{node.title} failed: {node.error}" for node in tree.nodes.values() if node.error}
-        return data.message in told
-    if isinstance(data, FileCreated):
-        return "/" in event.path or data.name == "scratchpad.md"
-    if isinstance(data, events.TreeEvent):
-        return line_of(event, tree) is None
-    return event.type in ("step.completed", "step.failed")
-
-
 def _created(data: events.NodeCreated, node: NodeState) -> Line:
     return Line(one_line(node.title), mark="○", indent=node.depth)
 
@@ -131,8 +106,11 @@ def _band(node: NodeState) -> Line | None:
     if plan is None:
         return None
     goal = next((band.goal for band in plan.bands if band.index == number - 1), "")
-    reused = [step.title for key, step in plan.steps.items()
-              if plan.statuses.get(key) == "reused" and step.band_index == number - 1]  # fmt: skip
+    reused = [
+        step.title
+        for key, step in plan.steps.items()
+        if plan.statuses.get(key) == "reused" and step.band_index == number - 1
+    ]
     kept = f" (kept: {', '.join(reused)})" if reused else ""
     what = f"band {number} of {len(plan.bands)}: {goal}{kept}"
     return Line(one_line(what), mark="─", indent=node.depth)
@@ -148,7 +126,7 @@ def _executing(data: events.NodeStatus, node: NodeState) -> Line | None:
 
 def _blocked(data: events.NodeStatus, node: NodeState) -> Line:
     kind = data.message.partition(":")[2]
-    why = f"no {BUDGETS.get(kind, kind)} left" if data.message.startswith("budget:") else data.message
+    why = f"no {dimension_word(kind)} left" if data.message.startswith("budget:") else data.message
     return Line(f"{_ending(node)} stopped: {one_line(why)}", "warning", mark="■", indent=node.depth)
 
 
@@ -166,14 +144,14 @@ def _replans(data: events.ReplanRequested, node: NodeState) -> Line:
 
 def _completed(data: events.NodeCompleted, node: NodeState) -> Line:
     mark, word, weight = standing(node)
-    told = [
+    notes = [
         "" if not node.criteria or node.met is None else f"criteria {'' if node.met else 'not '}met",
         one_line(node.notes, 120) if not node.met else "",
         f"{failed} of {count(data.metrics['children'], 'step')} without a result"
         if (failed := data.metrics.get("failedChildren", 0))
         else "",
     ]
-    parts = [word if data.outcome != "success" else "", *told]
+    parts = [word if data.outcome != "success" else "", *notes]
     what = ", ".join(part for part in parts if part) or word
     return Line(f"{_ending(node)}: {what}", weight, _figures(node), mark, node.depth)
 
@@ -198,7 +176,7 @@ def _figures(node: NodeState) -> tuple[str, ...]:
     return spent(node) + took
 
 
-_LINES: dict[type[EventData], Callable[[Any, NodeState], Line | None]] = {
+LINES: dict[type[EventData], Callable[[Any, NodeState], Line | None]] = {
     events.NodeCreated: _created,
     events.NodeStatus: _status,
     events.ToolCallResult: _used,
@@ -206,6 +184,7 @@ _LINES: dict[type[EventData], Callable[[Any, NodeState], Line | None]] = {
     events.NodeCompleted: _completed,
     events.NodeFailed: _failed,
 }
+"""Line functions; each gets the data and its node."""
 
 
 class _Row(msgspec.Struct):
@@ -230,19 +209,19 @@ def draw(tree: TreeState, most: int, *, alive: bool = True) -> list[Line]:
         below = [
             (row, _below(tree, row.node, alive=alive, fold=fold)) for row in level if row.node is not None
         ]
-        fits = len(rows) + sum(len(found) for _, found in below) <= most
-        for row, found in below:
+        fits = len(rows) + sum(len(children) for _, children in below) <= most
+        for row, children in below:
             room = most - len(rows) if fits or alive or len(rows) == 1 else 0
-            opened += _open(rows, row, found, room)
+            opened += _open(rows, row, children, room)
         level = opened
     return [row.line for row in rows]
 
 
-def _open(rows: list[_Row], row: _Row, found: list[_Row], room: int) -> list[_Row]:
+def _open(rows: list[_Row], row: _Row, children: list[_Row], room: int) -> list[_Row]:
     """Insert the rows below `row`, as many as there is room for, and return them."""
-    shown = found if len(found) <= room else _cut(found, room)
+    shown = children if len(children) <= room else _cut(children, room)
     if shown:
-        at = next(nth for nth, one in enumerate(rows) if one is row) + 1
+        at = next(nth for nth, other in enumerate(rows) if other is row) + 1
         rows[at:at] = shown
     elif row.node is not None:
         row.line = _closed(row.node, row.line)

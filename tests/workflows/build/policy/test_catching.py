@@ -5,31 +5,37 @@ from __future__ import annotations
 import pytest
 
 from podium.workflows.build.answer_checks import hard_coded_answers
-from podium.workflows.build.policy import closes_the_gate, is_worth_telling, secrets_in
+from podium.workflows.build.policy import closes_the_gate, is_shown, secrets_in
 
 
 @pytest.mark.parametrize(
     ("kind", "severity", "closes"),
     [
-        ("no_tests", "major", True), ("asserts_nothing", "major", True), ("tests_deleted", "critical", True),
-        ("tests_weakened", "critical", True), ("tests_weakened", "major", False),
+        ("no_tests", "major", True),
+        ("asserts_nothing", "major", True),
+        ("tests_deleted", "critical", True),
+        ("tests_weakened", "critical", True),
+        ("tests_weakened", "major", False),
         ("tests_skipped", "major", True),
-        ("outside_step", "major", True), ("outside_step", "minor", False), ("hard_coded", "major", False),
-        ("test_setup_changed", "critical", True), ("test_setup_changed", "major", False),
+        ("outside_step", "major", True),
+        ("outside_step", "minor", False),
+        ("hard_coded", "major", False),
+        ("test_setup_changed", "critical", True),
+        ("test_setup_changed", "major", False),
     ],
-)  # fmt: skip
+)
 def test_which_findings_close_the_gate_and_which_are_only_told(
     kind: str, severity: str, closes: bool
 ) -> None:
     assert closes_the_gate(kind, severity) is closes
-    assert is_worth_telling(kind, severity) is (not closes and (kind, severity) != ("outside_step", "minor"))
+    assert is_shown(kind, severity) is (not closes and (kind, severity) != ("outside_step", "minor"))
 
 
 def test_keys_are_critical_by_rule_and_words_about_keys_are_not() -> None:
-    found = secrets_in(
+    secrets = secrets_in(
         {"a.py": "x = 'AKIA" + "ABCDEFGHIJKLMNOP'", "b.md": "Put your private key into a vault."}
     )
-    assert found == ["an access key of a cloud in a.py"]
+    assert secrets == ["an access key of a cloud in a.py"]
 
 
 KEYS = {
@@ -87,6 +93,6 @@ def test_a_function_that_was_there_before_is_not_held_against_a_change() -> None
         "def f(x:\n    return 4\n",
         "def f(x):\n    return 'unrelated'\n",
     ],
-)  # fmt: skip
+)
 def test_what_may_well_be_meant_is_left_alone(source: str) -> None:
     assert hard_coded_answers({"a.py": source}, TESTS) == []

@@ -8,7 +8,7 @@ from podium.workflows.build.policy import (
     GUIDANCE,
     LEVELS,
     Standing,
-    after_failed_step,
+    after_rule,
     after_verification,
     ends_the_run,
     level_of_count,
@@ -20,10 +20,16 @@ from podium.workflows.build.policy import (
 @pytest.mark.parametrize(
     ("score", "level"),
     [
-        (100, "NONE"), (70, "NONE"), (69.99, "REMIND"), (50, "REMIND"), (49.99, "CORRECT"), (30, "CORRECT"),
-        (29.99, "REFOCUS"), (0, "REFOCUS"),
+        (100, "NONE"),
+        (70, "NONE"),
+        (69.99, "REMIND"),
+        (50, "REMIND"),
+        (49.99, "CORRECT"),
+        (30, "CORRECT"),
+        (29.99, "REFOCUS"),
+        (0, "REFOCUS"),
     ],
-)  # fmt: skip
+)
 def test_the_level_of_a_score(score: float, level: str) -> None:
     assert level_of_score(score) == level
 
@@ -49,10 +55,10 @@ def test_any_pass_resets_the_count_and_a_code_score_of_65_still_reminds() -> Non
 
 
 def test_a_failed_step_is_an_issue_without_a_score() -> None:
-    assert after_failed_step(Standing(0)) == Standing(1, "NONE")
-    assert after_failed_step(Standing(1)) == Standing(2, "CORRECT")
-    assert after_failed_step(Standing(4)) == Standing(5, "ABORT")
-    assert after_failed_step(Standing(0, "REMIND")) == Standing(1, "REMIND")
+    assert after_rule(Standing(0)) == Standing(1, "NONE")
+    assert after_rule(Standing(1)) == Standing(2, "CORRECT")
+    assert after_rule(Standing(4)) == Standing(5, "ABORT")
+    assert after_rule(Standing(0, "REMIND")) == Standing(1, "REMIND")
 
 
 def test_only_a_higher_level_rises_and_only_abort_ends_the_run() -> None:

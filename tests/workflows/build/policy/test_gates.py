@@ -13,9 +13,12 @@ from podium.workflows.build.policy import (
     TRIES,
     Gate,
     code_problems,
+    critical_problems,
     goal_problems,
+    newly_fixed,
     passes,
     step_problems,
+    still_red,
     wait_after,
 )
 
@@ -37,13 +40,38 @@ def test_a_score_without_the_supervisors_word_or_with_a_broken_rule_opens_nothin
 def test_code_needs_tests_no_critical_security_finding_and_no_trick() -> None:
     assert code_problems(has_tests=True, security=[], caught=[]) == []
     assert code_problems(has_tests=False, security=[], caught=[]) == ["the change comes without tests"]
-    found = code_problems(has_tests=True, security=["a private key in a.py"], caught=["deletes a test"])
-    assert found == ["critical security finding: a private key in a.py", "deletes a test"]
+    problems = code_problems(has_tests=True, security=["a private key in a.py"], caught=["deletes a test"])
+    assert problems == ["critical security finding: a private key in a.py", "deletes a test"]
+
+
+def test_a_red_test_that_turns_green_is_the_test_of_a_change() -> None:
+    assert code_problems(has_tests=False, fixed=["test_a"]) == []
+
+
+def test_a_test_that_was_edited_or_fixed_before_proves_nothing() -> None:
+    fixed = ["tests/test_a.py::TestB::test_one[1]", "tests/test_a.py::test_two", "a.test.js > adds"]
+    assert newly_fixed(fixed, {"tests/test_a.py::test_two"}, {"test_one"}) == ["a.test.js > adds"]
+
+
+def test_a_test_that_ran_before_must_still_run() -> None:
+    problems = code_problems(has_tests=True, missing=["test_a", "test_b"], skipped=["test_c"])
+    assert problems == [
+        "2 tests ran before and do not run any more: test_a, test_b",
+        "1 tests ran before and are skipped now: test_c",
+    ]
 
 
 def test_a_step_needs_passing_tests_evidence_and_no_critical_finding() -> None:
-    assert step_problems(tests_pass=True, evidence="12 tests", critical=[]) == []
-    assert len(step_problems(tests_pass=False, evidence=" ", critical=["loses data"])) == 3
+    assert step_problems(tests_pass=True, evidence="12 tests") == []
+    assert len(step_problems(tests_pass=False, evidence=" ")) == 2
+    assert critical_problems(["loses data"]) == ["critical finding of the tester: loses data"]
+
+
+def test_tests_that_a_plan_wants_to_pass_are_known_by_their_whole_name_or_its_end() -> None:
+    failing = ["tests/test_a.py::test_one", "tests/test_a.py::test_two"]
+    assert still_red(["test_two", "", "test_three"], failing) == ["tests/test_a.py::test_two"]
+    problems = goal_problems(steps_acceptable=True, suite_passes=True, still_failing=["test_two"])
+    assert problems == ["test_two must pass, and still fails"]
 
 
 def test_a_goal_needs_its_steps_and_the_whole_suite() -> None:
@@ -53,8 +81,11 @@ def test_a_goal_needs_its_steps_and_the_whole_suite() -> None:
 
 def test_planner_and_coder_get_a_powerful_model_tester_and_supervisor_a_balanced_one() -> None:
     assert {role: agent.profile for role, agent in AGENTS.items()} == {
-        "planner": "powerful", "coder": "powerful", "tester": "balanced", "supervisor": "balanced",
-    }  # fmt: skip
+        "planner": "powerful",
+        "coder": "powerful",
+        "tester": "balanced",
+        "supervisor": "balanced",
+    }
 
 
 @pytest.mark.parametrize("score", [-1, 100.5, 1000])

@@ -12,12 +12,20 @@ from podium.workflows.build.policy import (
     may_split,
     plan_problems,
 )
-from podium.workflows.build.state import ExecutionPlan, PlanStep
+from podium.workflows.build.state import Complexity, ExecutionPlan, PlanStep
 
 
-def step(number: int, *needs: int, description: str = "write the parser") -> PlanStep:
+def step(
+    number: int, *needs: int, description: str = "write the parser", complexity: Complexity = "complex"
+) -> PlanStep:
     needed = [f"step-{need}" for need in needs]
-    return PlanStep(id=f"step-{number}", number=number, description=description, depends_on=needed)
+    return PlanStep(
+        id=f"step-{number}",
+        number=number,
+        description=description,
+        complexity=complexity,
+        depends_on=needed,
+    )
 
 
 def plan(*steps: PlanStep, depth: int = 0) -> ExecutionPlan:
@@ -31,6 +39,25 @@ def of_size(count: int, depth: int = 0) -> ExecutionPlan:
 @pytest.mark.parametrize(("count", "fits"), [(0, False), (1, False), (2, True), (15, True), (16, False)])
 def test_a_plan_has_2_to_15_steps(count: int, fits: bool) -> None:
     assert (plan_problems(of_size(count)) == []) is fits
+
+
+@pytest.mark.parametrize(("complexity", "fits"), [("simple", True), ("medium", True), ("complex", False)])
+def test_one_step_is_a_plan_for_a_small_goal(complexity: Complexity, fits: bool) -> None:
+    assert (plan_problems(plan(step(1, complexity=complexity))) == []) is fits
+
+
+@pytest.mark.parametrize(
+    ("description", "actionable"),
+    [
+        ("find out where the parser fails", False),
+        ("Investigate the failing test", False),
+        ("Analyse the module, then fix the parser", True),
+        ("Review and correct the rounding", True),
+        ("Locate the cause and add a test", True),
+    ],
+)
+def test_to_find_something_out_is_not_a_step(description: str, actionable: bool) -> None:
+    assert (plan_problems(plan(step(1), step(2, description=description))) == []) is actionable
 
 
 def test_the_one_step_fallback_is_exempt() -> None:
@@ -47,8 +74,9 @@ def test_a_sub_plan_has_at_most_5_3_or_2_steps(depth: int, most: int) -> None:
 
 @pytest.mark.parametrize("description", ["", "   ", "everything"])
 def test_a_step_that_says_nothing_is_not_actionable(description: str) -> None:
-    found = plan_problems(plan(step(1), step(2, description=description)))
-    assert found == ["step 2 says nothing that could be done"]
+    problems = plan_problems(plan(step(1), step(2, description=description)))
+    assert len(problems) == 1
+    assert problems[0].startswith("step 2 does not say what to change")
 
 
 def test_a_dependency_that_is_not_in_the_plan_cannot_be_satisfied() -> None:

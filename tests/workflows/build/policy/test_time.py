@@ -34,10 +34,13 @@ def test_two_hours_by_default() -> None:
 def test_a_tenth_to_plan_80_percent_to_work_a_tenth_to_verify_and_what_the_caps_leave_is_reserve(
     total: float, planning: float, execution: float, verification: float, reserve: float
 ) -> None:
-    found = allocate(total)
-    assert (found.planning, found.execution) == pytest.approx((planning, execution))
-    assert (found.verification, found.reserve) == pytest.approx((verification, reserve))
-    assert found.planning + found.execution + found.verification + found.reserve == pytest.approx(total)
+    allocation = allocate(total)
+    assert (allocation.planning, allocation.execution) == pytest.approx((planning, execution))
+    assert (allocation.verification, allocation.reserve) == pytest.approx((verification, reserve))
+    assert (
+        allocation.planning + allocation.execution + allocation.verification + allocation.reserve
+        == pytest.approx(total)
+    )
 
 
 def test_shutdown_comes_out_of_the_reserve_where_there_is_one_else_out_of_verification() -> None:
@@ -48,12 +51,12 @@ def test_shutdown_comes_out_of_the_reserve_where_there_is_one_else_out_of_verifi
 
 
 def test_execution_takes_its_share_and_never_what_verification_and_shutdown_need() -> None:
-    found = allocate(1000)
-    assert execution_window(found, elapsed=0) == 800
-    assert execution_window(found, elapsed=100) == 800
-    kept = found.verification_left + found.shutdown
-    assert execution_window(found, elapsed=300) == pytest.approx(1000 - 300 - kept)
-    assert execution_window(found, elapsed=990) == 0
+    allocation = allocate(1000)
+    assert execution_window(allocation, elapsed=0) == 800
+    assert execution_window(allocation, elapsed=100) == 800
+    reserved = allocation.verification_left + allocation.shutdown
+    assert execution_window(allocation, elapsed=300) == pytest.approx(1000 - 300 - reserved)
+    assert execution_window(allocation, elapsed=990) == 0
 
 
 def test_every_step_gets_the_same_and_a_fix_cycle_at_most_30_percent_of_it() -> None:
@@ -69,8 +72,10 @@ def test_a_sub_plan_gets_one_fresh_step_budget_as_far_as_execution_time_is_unuse
 
 
 def test_a_later_iteration_divides_what_is_left_in_the_same_way() -> None:
-    left = allocate(1000 - 400)
-    assert (left.planning, left.execution, left.verification) == pytest.approx((60, 480, 60))
+    allocation = allocate(1000 - 400)
+    assert (allocation.planning, allocation.execution, allocation.verification) == pytest.approx(
+        (60, 480, 60)
+    )
 
 
 @pytest.mark.parametrize(("total", "shutdown"), [(10, 1), (30, 3), (60, 5), (300, 5), (600, 10), (7200, 120)])

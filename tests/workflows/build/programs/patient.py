@@ -34,7 +34,7 @@ class Counting(Team):
     @staticmethod
     def code(call: podium.Call) -> object:
         """Wrong at first, so that there is a fix cycle to be killed in."""
-        return coded("wrong") if "# Step 1" in call.prompt else modified("right", "look at it again")
+        return coded("wrong") if "# Step 1" in call.prompt else modified("right", "write it down again")
 
 
 async def drive(folder: Path, log: str, kill_at: int, run_id: str) -> RunResult:

@@ -14,7 +14,7 @@ from tests.workflows.research.measures.sources import AGENCY, EVERY, source
 SOURCES = [source(number) for number in (1, 2, 3)]
 
 
-def test_ids_are_told_once_in_the_order_of_reading() -> None:
+def test_ids_are_reported_once_in_the_order_of_reading() -> None:
     assert cited_ids("b [@s2; @s1].\n\n- c [@s3]\n\n| x [@s1] |\n|---|\n") == ["s2", "s1", "s3"]
 
 
@@ -36,7 +36,7 @@ def test_a_figure_without_citation_is_missing_one() -> None:
     assert found.accuracy == 0.5
 
 
-def test_an_unknown_id_is_told_and_counts_against_accuracy() -> None:
+def test_an_unknown_id_is_reported_and_counts_against_accuracy() -> None:
     found = check_citations("It is so [@s1; @s9]. It is not [@s2].", SOURCES)
     assert found.unknown == ("s9",)
     assert found.accuracy == pytest.approx(2 / 3)
@@ -51,33 +51,33 @@ def test_an_article_that_cites_nobody_is_not_accurate(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "told"),
+    ("before", "after", "logged"),
     [
-        ("So [@s9].", "So.", "Cited s9, which is no source of this run."),
-        ("So [@s1; @s9].", "So [@s1].", "Cited s9, which is no source of this run."),
-        ("So [@s9, p. 4].", "So.", "Cited s9, which is no source of this run."),
-        ("`[@s9]`", "``", "Cited s9, which is no source of this run."),
+        ("So [@s9].", "So.", "Cited s9, which is not a source of this run."),
+        ("So [@s1; @s9].", "So [@s1].", "Cited s9, which is not a source of this run."),
+        ("So [@s9, p. 4].", "So.", "Cited s9, which is not a source of this run."),
+        ("`[@s9]`", "``", "Cited s9, which is not a source of this run."),
         ("See [here](https://evil.example/a).", "See here.",
-         "Linked to what is no source of this run: [here](https://evil.example/a)"),
+         "Linked to something that is not a source of this run: [here](https://evil.example/a)"),
         ("See [here](javascript:alert(1)).", "See here.",
-         "Linked to what is no source of this run: [here](javascript:alert(1))"),
+         "Linked to something that is not a source of this run: [here](javascript:alert(1))"),
         ('See [here](https://evil.example "x").', "See here.",
-         'Linked to what is no source of this run: [here](https://evil.example "x")'),
+         'Linked to something that is not a source of this run: [here](https://evil.example "x")'),
         ("![pixel](https://evil.example/p.png) x", "pixel x",
-         "Linked to what is no source of this run: ![pixel](https://evil.example/p.png)"),
+         "Linked to something that is not a source of this run: ![pixel](https://evil.example/p.png)"),
         ("Read https://evil.example/a?b=c.", "Read.",
-         "Named an address that is no source of this run: https://evil.example/a?b=c"),
+         "Named an address that is not a source of this run: https://evil.example/a?b=c"),
         ("Read <https://evil.example> now", "Read now",
-         "Named an address that is no source of this run: <https://evil.example>"),
+         "Named an address that is not a source of this run: <https://evil.example>"),
         ("Shown [12] and [3, 4].", "Shown and.", "Cited by number: [12]"),
         ("Shown[^1].\n\n[^1]: Invented, 2020.\n", "Shown.\n\n",
-         "Wrote a footnote of its own: [^1]: Invented, 2020."),
+         "Wrote its own footnote: [^1]: Invented, 2020."),
     ],
 )  # fmt: skip
-def test_an_invented_source_is_taken_out_and_told(before: str, after: str, told: str) -> None:
+def test_an_invented_source_is_taken_out_and_reported(before: str, after: str, logged: str) -> None:
     found = only_known(before, SOURCES)
     assert found.markdown == after
-    assert told in found.removed
+    assert logged in found.removed
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_no_unknown_id_survives_whatever_surrounds_it(text: str) -> None:
         assert render(found.markdown, SOURCES, style)
 
 
-def test_citations_by_name_are_told() -> None:
+def test_citations_by_name_are_reported() -> None:
     text = (
         "So (Smith, 2020) and (Lee & Kim, 2019, p. 3) and (Ng et al., 2021) but not (May 2020) or (in 2020)."
     )

@@ -41,7 +41,14 @@ def test_sentences_that_cite_and_sentences_that_should_are_claims() -> None:
 
 def test_a_row_of_a_table_that_cites_is_one_claim() -> None:
     text = "| System | Price |\n|---|---|\n| Iron air | $20 [@s7] |\n| Other | $30 |\n"
-    assert split_claims(text) == [Sentence("Iron air · $20", ("s7",))]
+    assert split_claims(text) == [Sentence("Iron air · $20", ("s7",), "System: Iron air · Price: $20")]
+
+
+def test_a_cell_keeps_its_column_heading_beside_empty_and_unsourced_cells() -> None:
+    text = "|  | Price [@s1] | Age | Use |\n|---|---|---|---|\n| Iron air | | 5 years † | grids [@s7] |\n"
+    row = split_claims(text)[-1]
+    assert (row.text, row.labelled) == ("Iron air · grids", "Iron air · Use: grids")
+    assert split_claims("Iron air costs $20 [@s7].")[0].labelled == ""
 
 
 MARKED = (
@@ -56,7 +63,7 @@ def test_general_knowledge_is_no_claim_and_joins_no_other_sentence() -> None:
     assert split_claims(text) == [
         Sentence("The code is 40001.", ("s1",)),
         Sentence("It compares both.", ("s2",)),
-        Sentence("Three · none", ("s1",)),
+        Sentence("Three · none", ("s1",), "Level: Three · Skew: none"),
     ]
     assert unsourced_in(text) == ["Lost updates become errors.", "dpkg asks.", "Two · possible"]
     assert [one.sentence for one in marks_of(text)] == [
@@ -68,7 +75,7 @@ def test_general_knowledge_is_no_claim_and_joins_no_other_sentence() -> None:
 
 def test_a_cell_of_general_knowledge_is_no_part_of_its_rows_claim() -> None:
     text = "| a | b | c |\n|---|---|---|\n| Upgrade | kept [@s4] | you are asked † |\n"
-    assert split_claims(text) == [Sentence("Upgrade · kept", ("s4",))]
+    assert split_claims(text) == [Sentence("Upgrade · kept", ("s4",), "a: Upgrade · b: kept")]
 
 
 def test_readers_see_no_marks_but_one_line_that_says_what_has_no_citation() -> None:

@@ -51,17 +51,17 @@ def test_writing_without_these_letters_is_compared_too() -> None:
 class Books(Shelves):
     """The second page of the web holds the first one, and more."""
 
-    async def read(self, found: Found, at: str) -> Retrieved:
-        read = await super().read(found, at)
+    async def read(self, hit: Found, at: str) -> Retrieved:
+        read = await super().read(hit, at)
         pages = {"https://web.example.org/1": ONE, "https://web.example.org/2": f"{ONE} {TWO}"}
-        text = f"{read.text}\n\n{pages.get(found.url, found.title)}"
+        text = f"{read.text}\n\n{pages.get(hit.url, hit.title)}"
         digest = hashlib.sha256(text.encode()).hexdigest()
         return msgspec.structs.replace(read, text=text, sha256=digest)
 
 
 async def test_a_run_keeps_one_source_of_each_work(store: Store) -> None:
-    told = await study(store, Crew(complexity=0.69), shelves=Books())
-    kept = [one["url"] for one in told.output["sources"]]
+    logged = await study(store, Crew(complexity=0.69), shelves=Books())
+    kept = [one["url"] for one in logged.output["sources"]]
     assert "https://web.example.org/2" in kept
     assert "https://web.example.org/1" not in kept
-    assert told.result.status == "completed"
+    assert logged.result.status == "completed"

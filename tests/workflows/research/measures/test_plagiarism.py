@@ -66,7 +66,7 @@ def test_the_same_words_of_two_sources_are_counted_once() -> None:
     assert [one.source_id for one in found.passages] == ["s1"]
 
 
-def test_two_passages_of_two_sources_are_told_in_the_order_of_reading() -> None:
+def test_two_passages_of_two_sources_are_reported_in_the_order_of_reading() -> None:
     other = "A completely different text that has at least ten words in it"
     found = overlap(f"{other}. {COPIED}.", {"s1": SOURCE, "s2": other})
     assert [one.source_id for one in found.passages] == ["s2", "s1"]

@@ -56,7 +56,7 @@ def test_a_well_built_text_of_each_kind_has_the_full_score(text: str, kind: str)
          "A research report has a section with the findings.", 7 / 8),
     ],
 )  # fmt: skip
-def test_what_is_missing_is_told_and_costs_its_share(
+def test_what_is_missing_is_reported_and_costs_its_share(
     text: str, kind: str, finding: str, score: float
 ) -> None:
     found = structure(text, kind)
@@ -121,7 +121,7 @@ def test_an_article_that_can_be_found_has_the_full_score() -> None:
         (("It grows.", "Solar grid. " * 60), "The topic's words are used too often."),
     ],
 )  # fmt: skip
-def test_what_could_be_better_is_told(change: tuple[str, str], finding: str) -> None:
+def test_what_could_be_better_is_reported(change: tuple[str, str], finding: str) -> None:
     found = seo(filled(GOOD).replace(*change), TOPIC)
     assert finding in found.findings
     assert found.score < 1

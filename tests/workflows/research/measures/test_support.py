@@ -10,7 +10,7 @@ from benchmarks.citations import ALTERED, counts_of, documents_in, labelled
 from podium.workflows.research.context import Checked
 from podium.workflows.research.contracts import Check, Claim
 from podium.workflows.research.measures.support import missing_support, supporting_span
-from podium.workflows.research.workers.quality import carried_over, tied
+from podium.workflows.research.quality import carried_over, tied
 
 DOCS = Path(__file__).parents[4] / "docs"
 TEXT = (

@@ -10,7 +10,7 @@ import pytest
 from podium.workflows.research.contracts import Check, Claim, FoundPassage
 from podium.workflows.research.measures.citations import split_claims
 from podium.workflows.research.measures.support import find_support
-from podium.workflows.research.workers.quality import tied
+from podium.workflows.research.quality import tied
 
 KEYRINGS = (
     "To get the files processed there, they need to be signed with a key in the Debian Developers keyring or "
@@ -142,7 +142,7 @@ def test_a_claim_may_rest_on_two_sources_that_it_cites() -> None:
     checked = tied(claim, check, {"s1": SPONSORS, "s2": GRANT})
     assert (checked.verdict, checked.quote, checked.also[0].quote) == ("verified", SPONSORS, GRANT)
     alone = tied(claim.model_copy(update={"source_ids": ["s1"]}), check, {"s1": SPONSORS, "s2": GRANT})
-    assert (alone.verdict, alone.reason) == ("unverified", "It stands in s2, which is not cited.")
+    assert (alone.verdict, alone.reason) == ("unverified", "It is in s2, which is not cited.")
     invented = check.model_copy(update={"also": [FoundPassage(source_id="s2", quote="Nobody wrote this.")]})
     assert tied(claim, invented, {"s1": SPONSORS, "s2": GRANT}).verdict == "unverified"
 

@@ -66,7 +66,7 @@ def test_blocks_are_what_a_reader_sees() -> None:
         Block("item", "item"),
         Block("quote", "said \ue000s1\ue001", quoted=True),
         Block("row", "h"),
-        Block("row", "c · 5 \ue000s2\ue001"),
+        Block("row", "c · 5 \ue000s2\ue001", headings=("h", "")),
         Block("code", "x = 1\n"),
     )
 

@@ -8,7 +8,7 @@ import { FactDialog } from "./fact";
 import { FactRows } from "./rows";
 import { Review } from "./review";
 
-/** What projects know, and what runs propose that they should know. */
+/** Facts of projects, and facts that runs propose. */
 export function BrainPage() {
   const place = usePlace();
   const projects = useLoaded("projects", (signal) => api.projects(signal));
@@ -27,9 +27,9 @@ export function BrainPage() {
               value={name}
               onChange={(event) => go(withQuery(place, { project: event.target.value }), true)}
             >
-              {known.map((one) => (
-                <option key={one.project} value={one.project}>
-                  {one.project} ({one.accepted})
+              {known.map((project) => (
+                <option key={project.project} value={project.project}>
+                  {project.project} ({project.accepted})
                 </option>
               ))}
             </select>
@@ -44,7 +44,7 @@ export function BrainPage() {
       )}
       {projects.value && known.length === 0 && (
         <div className="card">
-          <Empty title="No project knows anything yet.">
+          <Empty title="No project has facts yet.">
             <p>Start a studio with a project: what it finds out is kept here for the next run, once you accept it.</p>
           </Empty>
         </div>
@@ -79,7 +79,9 @@ function ProjectFacts({ name, changed }: { name: string; changed: () => void }) 
 function Canon({ facts, open }: { facts: readonly Fact[]; open: (fact: Fact) => void }) {
   const [words, setWords] = useState("");
   const wanted = words.toLowerCase();
-  const shown = facts.filter((one) => `${one.subject} ${one.predicate} ${one.value}`.toLowerCase().includes(wanted));
+  const shown = facts.filter((fact) =>
+    `${fact.subject} ${fact.predicate} ${fact.value}`.toLowerCase().includes(wanted),
+  );
   return (
     <Card
       title="Canon"

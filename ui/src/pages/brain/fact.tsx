@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { api, problemOf, type Fact, type Problem } from "../../api/client";
 import { useLoaded } from "../../live/load";
-import { Dialog, Fold, ProblemNote } from "../../parts/parts";
+import { Dialog, Disclosure, ProblemNote } from "../../parts/parts";
 
 const KINDS = ["character", "scene", "place", "object", "rule", "other"] as const;
 const FIELDS = [
@@ -58,8 +58,8 @@ export function FactDialog({
         <label className="labelled">
           Kind
           <select value={kind} onChange={(event) => setKind(event.target.value as Fact["kind"])}>
-            {KINDS.map((one) => (
-              <option key={one}>{one}</option>
+            {KINDS.map((name) => (
+              <option key={name}>{name}</option>
             ))}
           </select>
         </label>
@@ -89,15 +89,17 @@ function History({ name, id }: { name: string; id: string }) {
   const { value } = useLoaded(`${name} ${id}`, (signal) => api.fact(name, id, signal));
   if (!value || value.history.length === 0) return null;
   return (
-    <Fold title={`History (${value.history.length})`}>
+    <Disclosure title={`History (${value.history.length})`}>
       <ol className="document list">
-        {value.history.map((one, index) => (
+        {value.history.map((entry, index) => (
           <li key={index} className="small">
-            <span className="num quiet">{one.at.slice(0, 16).replace("T", " ")}</span> {one.action} by {one.by}
-            {one.before.value !== undefined && one.before.value !== one.after.value && <> · was “{one.before.value}”</>}
+            <span className="num quiet">{entry.at.slice(0, 16).replace("T", " ")}</span> {entry.action} by {entry.by}
+            {entry.before.value !== undefined && entry.before.value !== entry.after.value && (
+              <> · was “{entry.before.value}”</>
+            )}
           </li>
         ))}
       </ol>
-    </Fold>
+    </Disclosure>
   );
 }

@@ -13,15 +13,15 @@ interface Props {
   open: (fact: Fact) => void;
 }
 
-/** What runs propose: nothing of it is canon before a person says so. */
+/** Facts that runs propose. They become canon when a person accepts them. */
 export function Review({ name, waiting, done, open }: Props) {
   const [problem, setProblem] = useState<Problem | null>(null);
   const decide = (what: Decision, ids: string[]): void => {
     setProblem(null);
     api.review(name, { [what]: ids }).then(done, (error: unknown) => setProblem(problemOf(error)));
   };
-  const clashOf = (id: string) => waiting.clashes.find((one) => one.new === id);
-  const easy = waiting.facts.filter((one) => !clashOf(one.id)).map((one) => one.id);
+  const clashOf = (id: string) => waiting.clashes.find((clash) => clash.new === id);
+  const easy = waiting.facts.filter((fact) => !clashOf(fact.id)).map((fact) => fact.id);
   return (
     <Card
       title={`${many(waiting.facts.length, "fact waits", "facts wait")} for you`}
@@ -44,8 +44,8 @@ export function Review({ name, waiting, done, open }: Props) {
             </tr>
           </thead>
           <tbody>
-            {waiting.facts.map((one) => (
-              <Proposed key={one.id} fact={one} clash={clashOf(one.id)} decide={decide} open={open} />
+            {waiting.facts.map((fact) => (
+              <Proposed key={fact.id} fact={fact} clash={clashOf(fact.id)} decide={decide} open={open} />
             ))}
           </tbody>
         </table>

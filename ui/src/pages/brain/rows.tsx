@@ -10,9 +10,9 @@ export function FactRows({ facts, open }: { facts: readonly Fact[]; open: (fact:
       <table className="stacked">
         <thead>
           <tr>
-            {["About", "What", "Value", "Kind", "From"].map((one) => (
-              <th scope="col" key={one}>
-                {one}
+            {["About", "What", "Value", "Kind", "From"].map((column) => (
+              <th scope="col" key={column}>
+                {column}
               </th>
             ))}
             <th scope="col">
@@ -21,18 +21,18 @@ export function FactRows({ facts, open }: { facts: readonly Fact[]; open: (fact:
           </tr>
         </thead>
         <tbody>
-          {facts.slice(0, MOST).map((one) => (
-            <tr key={one.id}>
-              <td>{one.subject}</td>
-              <td>{one.predicate}</td>
-              <td className="wide">{one.value}</td>
-              <td className="quiet">{one.kind}</td>
+          {facts.slice(0, MOST).map((fact) => (
+            <tr key={fact.id}>
+              <td>{fact.subject}</td>
+              <td>{fact.predicate}</td>
+              <td className="wide">{fact.value}</td>
+              <td className="quiet">{fact.kind}</td>
               <td className="mono">
-                <Link to={`/runs/${one.source_run}`}>{one.source_run}</Link>
+                <Link to={`/runs/${fact.source_run}`}>{fact.source_run}</Link>
               </td>
               <td className="right">
-                <button className="plain" onClick={() => open(one)}>
-                  Correct<span className="only-read"> {one.subject}</span>
+                <button className="plain" onClick={() => open(fact)}>
+                  Correct<span className="only-read"> {fact.subject}</span>
                 </button>
               </td>
             </tr>

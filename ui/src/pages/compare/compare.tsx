@@ -1,12 +1,11 @@
-import { api, type RunSummary } from "../../api/client";
-import { settingsOf } from "../../fold/compare";
-import type { RunFold } from "../../fold/run";
+import { api, type RunSummary, type RunView } from "../../api/client";
 import { useTitle } from "../../live/list";
 import { useLoaded } from "../../live/load";
 import { useLiveRun, type LiveRun } from "../../live/run";
 import { Bones, Card, Empty, Glyph, ProblemNote, StatusMark } from "../../parts/parts";
-import { count, money, oneLine, points, span } from "../../parts/words";
+import { count, money, oneLine, span } from "../../parts/words";
 import { go, Link, usePlace, withQuery } from "../../route";
+import { settingsOf } from "./diff";
 import { Outputs } from "./outputs";
 import { StepPairs } from "./steps";
 
@@ -66,11 +65,11 @@ function Pick({
 }
 
 function Both({ a, b }: { a: string; b: string }) {
-  const one = useLiveRun(a);
-  const other = useLiveRun(b);
-  const problem = one?.problem ?? other?.problem;
+  const left = useLiveRun(a);
+  const right = useLiveRun(b);
+  const problem = left?.problem ?? right?.problem;
   if (problem) return <ProblemNote problem={problem} />;
-  if (!one || !other || one.link !== "live" || other.link !== "live")
+  if (!left?.ready || !right?.ready)
     return (
       <div className="card">
         <Bones />
@@ -78,15 +77,15 @@ function Both({ a, b }: { a: string; b: string }) {
     );
   return (
     <div className="stack">
-      <Figures one={one} other={other} />
-      <Settings one={one.fold} other={other.fold} />
-      <StepPairs one={one} other={other} />
-      <Outputs one={one} other={other} />
+      <Figures left={left} right={right} />
+      <Settings left={left.view} right={right.view} />
+      <StepPairs left={left} right={right} />
+      <Outputs left={left} right={right} />
     </div>
   );
 }
 
-function Figures({ one, other }: { one: LiveRun; other: LiveRun }) {
+function Figures({ left, right }: { left: LiveRun; right: LiveRun }) {
   const rows: [string, (live: LiveRun) => React.ReactNode][] = [
     [
       "Run",
@@ -96,13 +95,16 @@ function Figures({ one, other }: { one: LiveRun; other: LiveRun }) {
         </Link>
       ),
     ],
-    ["Workflow", (live) => <Glyph workflow={live.fold.workflow} />],
+    ["Workflow", (live) => <Glyph workflow={live.view.workflow} />],
     ["Status", (live) => <StatusMark status={live.status} />],
-    ["Quality", (live) => <span className="num">{live.fold.quality === null ? "" : points(live.fold.quality)}</span>],
-    ["Cost", (live) => <span className="num">{money(live.fold.usage.usd)}</span>],
-    ["Calls", (live) => <span className="num">{live.fold.usage.calls}</span>],
-    ["Tokens", (live) => <span className="num">{count(live.fold.usage.input + live.fold.usage.output)}</span>],
-    ["Took", (live) => <span className="num">{span(live.fold.drivenS)}</span>],
+    ["Quality", (live) => <span className="num">{live.view.quality_text}</span>],
+    ["Cost", (live) => <span className="num">{money(live.view.usage.cost_usd)}</span>],
+    ["Calls", (live) => <span className="num">{live.view.usage.calls}</span>],
+    [
+      "Tokens",
+      (live) => <span className="num">{count(live.view.usage.input_tokens + live.view.usage.output_tokens)}</span>,
+    ],
+    ["Took", (live) => <span className="num">{span(live.view.driven_s)}</span>],
   ];
   return (
     <Card title="In figures" flush>
@@ -111,8 +113,8 @@ function Figures({ one, other }: { one: LiveRun; other: LiveRun }) {
           {rows.map(([name, show]) => (
             <tr key={name}>
               <th scope="row">{name}</th>
-              <td>{show(one)}</td>
-              <td>{show(other)}</td>
+              <td>{show(left)}</td>
+              <td>{show(right)}</td>
             </tr>
           ))}
         </tbody>
@@ -121,11 +123,9 @@ function Figures({ one, other }: { one: LiveRun; other: LiveRun }) {
   );
 }
 
-function Settings({ one, other }: { one: RunFold; other: RunFold }) {
-  const [left, right] = [settingsOf(one), settingsOf(other)];
-  const names = [...new Set([...Object.keys(left), ...Object.keys(right)])].filter(
-    (name) => left[name] !== right[name],
-  );
+function Settings({ left, right }: { left: RunView; right: RunView }) {
+  const [a, b] = [settingsOf(left), settingsOf(right)];
+  const names = [...new Set([...Object.keys(a), ...Object.keys(b)])].filter((name) => a[name] !== b[name]);
   return (
     <Card title="What was set differently" flush>
       {names.length === 0 ? (
@@ -136,8 +136,8 @@ function Settings({ one, other }: { one: RunFold; other: RunFold }) {
             {names.map((name) => (
               <tr key={name}>
                 <th scope="row">{name}</th>
-                <td>{left[name] ?? ""}</td>
-                <td>{right[name] ?? ""}</td>
+                <td>{a[name] ?? ""}</td>
+                <td>{b[name] ?? ""}</td>
               </tr>
             ))}
           </tbody>

@@ -1,38 +1,24 @@
 import { useMemo } from "react";
 import { api } from "../../api/client";
-import { diffOf } from "../../fold/compare";
-import { record, text } from "../../fold/events";
 import { useLoaded } from "../../live/load";
 import type { LiveRun } from "../../live/run";
-import { Bones, Card, Empty } from "../../parts/parts";
-import { readable } from "../../parts/words";
+import { Bones, Card, Empty, ProblemNote } from "../../parts/parts";
+import { diffOf } from "./diff";
 
 const MOST = 800;
 
-/** What a person would read of a result: its text, where the workflow has one. */
-function textOf(output: unknown): string {
-  const found = record(output);
-  const article = text(record(found.article).content);
-  return article || readable(found.document ?? found.deliverable ?? found.summary ?? output);
-}
-
-/** A result that was too long for the log lies beside it. */
-function useOutput(live: LiveRun): string | null {
-  const { outputBlob, output } = live.fold;
-  const { value } = useLoaded(`${live.id} ${outputBlob}`, async (signal) =>
-    outputBlob ? (JSON.parse(await api.blob(live.id, outputBlob, signal)) as unknown) : null,
+/** The text that a person reads first of each result, line by line. */
+export function Outputs({ left, right }: { left: LiveRun; right: LiveRun }) {
+  const [a, b] = [useDeliverable(left), useDeliverable(right)];
+  const lines = useMemo(
+    () => (a.value === null || b.value === null ? null : diffOf(a.value, b.value)),
+    [a.value, b.value],
   );
-  if (outputBlob && value === null) return null;
-  return textOf(outputBlob ? value : output);
-}
-
-export function Outputs({ one, other }: { one: LiveRun; other: LiveRun }) {
-  const [left, right] = [useOutput(one), useOutput(other)];
-  const lines = useMemo(() => (left === null || right === null ? null : diffOf(left, right)), [left, right]);
+  const problem = a.problem ?? b.problem;
   return (
     <Card title="Output" flush>
-      {!lines && <Bones />}
-      {lines && left === "" && right === "" && <Empty title="Neither run has a result." />}
+      {problem ? <ProblemNote problem={problem} /> : !lines && <Bones />}
+      {a.value === "" && b.value === "" && <Empty title="Neither run has a result." />}
       <div className="diff" role="group" aria-label="Output, line by line">
         {lines?.slice(0, MOST).flatMap((line, index) => [
           <pre key={`l${index}`} className={line.right === null ? "gone" : ""}>
@@ -45,4 +31,8 @@ export function Outputs({ one, other }: { one: LiveRun; other: LiveRun }) {
       </div>
     </Card>
   );
+}
+
+function useDeliverable({ id, view }: LiveRun) {
+  return useLoaded(`${id} ${view.output_seq ?? 0}`, async (signal) => (await api.run(id, signal)).deliverable);
 }

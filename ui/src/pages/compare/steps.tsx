@@ -1,17 +1,16 @@
 import { useState } from "react";
-import { pairsOf } from "../../fold/compare";
-import type { Step } from "../../fold/steps";
+import { gradesOf, type Step } from "../../graph/steps";
 import type { LiveRun } from "../../live/run";
 import { Card, Empty } from "../../parts/parts";
-import { brief } from "../../parts/words";
 import { Link } from "../../route";
+import { pairsOf } from "./diff";
 
 const MOST = 300;
 
-/** Steps of the same path beside each other, with what came back and how it was graded. */
-export function StepPairs({ one, other }: { one: LiveRun; other: LiveRun }) {
+/** Steps of the same path beside each other, with their results and grades. */
+export function StepPairs({ left, right }: { left: LiveRun; right: LiveRun }) {
   const [all, setAll] = useState(false);
-  const pairs = pairsOf(one.fold, other.fold);
+  const pairs = pairsOf(left.view, right.view);
   const shown = all ? pairs : pairs.filter((pair) => !pair.same);
   return (
     <Card
@@ -40,8 +39,8 @@ export function StepPairs({ one, other }: { one: LiveRun; other: LiveRun }) {
               {shown.slice(0, MOST).map((pair) => (
                 <tr key={pair.path}>
                   <td className="mono">{pair.path}</td>
-                  <Side live={one} step={pair.one} />
-                  <Side live={other} step={pair.other} />
+                  <Side live={left} step={pair.left} />
+                  <Side live={right} step={pair.right} />
                 </tr>
               ))}
             </tbody>
@@ -59,13 +58,13 @@ export function StepPairs({ one, other }: { one: LiveRun; other: LiveRun }) {
 
 function Side({ live, step }: { live: LiveRun; step: Step | undefined }) {
   if (!step) return <td className="quiet">not there</td>;
-  const graded = live.fold.grades.of(step.path).filter((grade) => grade.score !== null);
+  const scores = gradesOf(live.view, step.path).flatMap(({ score }) => score ?? []);
   return (
     <td>
       <Link to={`/runs/${live.id}?tab=graph&view=steps&step=${encodeURIComponent(step.path)}`}>
-        {brief(step.result) || step.status}
+        {step.result_line || step.status}
       </Link>{" "}
-      {graded.length > 0 && <span className="chip num">{graded.map((grade) => grade.score).join(", ")}</span>}
+      {scores.length > 0 && <span className="chip num">{scores.join(", ")}</span>}
     </td>
   );
 }

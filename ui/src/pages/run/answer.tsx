@@ -1,51 +1,56 @@
 import { useState } from "react";
-import { api, Problem, problemOf } from "../../api/client";
-import type { Question } from "../../fold/run";
+import { api, Problem, problemOf, type Question } from "../../api/client";
 import type { LiveRun } from "../../live/run";
 import { Icon } from "../../parts/icons";
-import { Fold, ProblemNote } from "../../parts/parts";
+import { Disclosure, ProblemNote } from "../../parts/parts";
 import { Value } from "../../parts/value";
 import { readable } from "../../parts/words";
 
-/** What the run wants to know of a person, loud: nothing goes on before it is answered. */
-export function Questions({ live }: { live: LiveRun }) {
+/** The questions of a run: it waits for the answers. */
+export function Questions({ live, chatShown }: { live: LiveRun; chatShown: boolean }) {
+  const { questions, detail } = live.view;
+  const inChat = chatShown && detail?.kind === "chat" ? detail.next : undefined;
+  const asked = Object.entries(questions)
+    .filter(([path]) => path !== inChat)
+    .sort(([, a], [, b]) => a.seq - b.seq);
+  if (asked.length === 0) return null;
   return (
     <section className="asks" aria-label="The run asks you">
-      {[...live.fold.questions.values()].map((one) => (
-        <Ask key={one.path} id={live.id} asked={one} />
+      {asked.map(([path, question]) => (
+        <QuestionForm key={path} id={live.id} path={path} question={question} />
       ))}
     </section>
   );
 }
 
-function Ask({ id, asked }: { id: string; asked: Question }) {
+function QuestionForm({ id, path, question }: { id: string; path: string; question: Question }) {
   const [words, setWords] = useState("");
   const [sent, setSent] = useState("");
   const [problem, setProblem] = useState<Problem | null>(null);
-  const answer = (given: string): void => {
-    setSent(given);
+  const answer = (reply: unknown): void => {
+    setSent(typeof reply === "string" ? reply : Object.keys(reply as object).join());
     setProblem(null);
-    api.answer(id, given, asked.path).catch((error: unknown) => {
+    api.answer(id, reply, path).catch((error: unknown) => {
       setSent("");
       setProblem(problemOf(error));
     });
   };
-  const details = asked.details;
+  const { details, choices, answers = {} } = question;
   return (
     <div className="note warn ask appear">
       <Icon name="waiting" />
       <div className="grow stack">
-        <strong>{asked.question}</strong>
-        {details !== null && (
-          <Fold title="What it is about" open>
+        <strong>{question.question}</strong>
+        {details !== undefined && (
+          <Disclosure title="What it is about" open>
             <div className="about" tabIndex={0} role="group" aria-label="What it is about">
               <Details value={details} />
             </div>
-          </Fold>
+          </Disclosure>
         )}
-        {asked.choices.length > 0 ? (
+        {choices.length > 0 ? (
           <div className="row wrap">
-            {asked.choices.map((choice, index) => (
+            {choices.map((choice, index) => (
               <button
                 key={choice}
                 className={index === 0 ? "primary" : ""}
@@ -71,9 +76,77 @@ function Ask({ id, asked }: { id: string; asked: Question }) {
             </button>
           </form>
         )}
+        {Object.entries(answers).map(([name, schema]) => (
+          <DataAnswer
+            key={name}
+            name={name}
+            isText={(schema as { type?: unknown }).type === "string"}
+            initial={name === "approve" ? argumentsIn(details) : ""}
+            disabled={sent !== ""}
+            answer={(value) => answer({ [name]: value })}
+          />
+        ))}
         {problem && <ProblemNote problem={problem} />}
       </div>
     </div>
+  );
+}
+
+function argumentsIn(details: unknown): string {
+  const given = (details as { arguments?: unknown } | undefined)?.arguments;
+  return given === undefined ? "" : JSON.stringify(given, null, 2);
+}
+
+const TITLES: Record<string, [string, string]> = {
+  approve: ["Edit the arguments", "Approve these arguments"],
+  reject: ["Reject with a reason", "Reject"],
+};
+
+interface DataProps {
+  name: string;
+  isText: boolean;
+  initial: string;
+  disabled: boolean;
+  answer: (value: unknown) => void;
+}
+
+/** An answer with data: the server checks it against its schema. */
+function DataAnswer({ name, isText, initial, disabled, answer }: DataProps) {
+  const [words, setWords] = useState(initial);
+  const [flaw, setFlaw] = useState("");
+  const [title, action] = TITLES[name] ?? [`Give a ${name}`, `Send the ${name}`];
+  return (
+    <Disclosure title={title}>
+      <form
+        className="stack data"
+        onSubmit={(event) => {
+          event.preventDefault();
+          try {
+            setFlaw("");
+            answer(isText ? words : JSON.parse(words));
+          } catch (error) {
+            setFlaw(`This is not valid JSON: ${(error as Error).message}`);
+          }
+        }}
+      >
+        <textarea
+          className={isText ? "" : "mono"}
+          rows={Math.min(12, words.split("\n").length + 1)}
+          aria-label={isText ? "Reason" : title}
+          aria-invalid={flaw !== ""}
+          value={words}
+          onChange={(event) => setWords(event.target.value)}
+        />
+        {flaw && (
+          <p className="bad small" role="alert">
+            {flaw}
+          </p>
+        )}
+        <div className="row">
+          <button disabled={disabled || !words.trim()}>{action}</button>
+        </div>
+      </form>
+    </Disclosure>
   );
 }
 
@@ -90,9 +163,9 @@ function Details({ value }: { value: unknown }) {
     <table>
       <thead>
         <tr>
-          {columns.map((one) => (
-            <th key={one} scope="col">
-              {one.replaceAll("_", " ")}
+          {columns.map((column) => (
+            <th key={column} scope="col">
+              {column.replaceAll("_", " ")}
             </th>
           ))}
         </tr>
@@ -100,8 +173,8 @@ function Details({ value }: { value: unknown }) {
       <tbody>
         {rows.map((row, index) => (
           <tr key={index}>
-            {columns.map((one) => (
-              <td key={one}>{readable((row as Record<string, unknown>)[one])}</td>
+            {columns.map((column) => (
+              <td key={column}>{readable((row as Record<string, unknown>)[column])}</td>
             ))}
           </tr>
         ))}

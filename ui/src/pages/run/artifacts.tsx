@@ -1,5 +1,4 @@
-import { api, files } from "../../api/client";
-import type { Artifact } from "../../fold/run";
+import { api, files, type Artifact, type RunView } from "../../api/client";
 import { useLoaded } from "../../live/load";
 import type { LiveRun } from "../../live/run";
 import { Icon } from "../../parts/icons";
@@ -11,40 +10,41 @@ const REPORT = "report";
 const TEXT = /^(text\/(plain|markdown|csv|x-.*)|application\/json)/;
 const MOST = 400_000;
 
+export const newestFirst = ({ artifacts }: RunView): Artifact[] =>
+  Object.values(artifacts).sort((a, b) => b.seq - a.seq);
+
 export function ArtifactsTab({ live }: { live: LiveRun }) {
   const place = usePlace();
-  const made = [...live.fold.artifacts.values()].reverse();
+  const artifacts = newestFirst(live.view);
   const chosen = place.query.get("file") ?? REPORT;
-  const found = made.find((one) => one.id === chosen);
+  const artifact = artifacts.find(({ id }) => id === chosen);
   const pick = (id: string): void => go(withQuery(place, { tab: "artifacts", file: id }), true);
   return (
     <div className="files">
       <Card title="Files" flush>
         <ul className="picks">
           <li>
-            <button className="pick" aria-pressed={!found} onClick={() => pick(REPORT)}>
+            <button className="pick" aria-pressed={!artifact} onClick={() => pick(REPORT)}>
               <Icon name="file" />
               <span className="grow cut">Report of this run</span>
             </button>
           </li>
-          {made.map((one) => (
-            <li key={one.path}>
-              <button className="pick" aria-pressed={found?.path === one.path} onClick={() => pick(one.id)}>
+          {artifacts.map(({ id, seq, name, branch, bytes }) => (
+            <li key={seq}>
+              <button className="pick" aria-pressed={artifact?.seq === seq} onClick={() => pick(id)}>
                 <Icon name="file" />
                 <span className="grow">
-                  <span className="cut block">{one.name}</span>
-                  <span className="quiet small cut block">
-                    {one.path.replace(/\/?artifact\[.*\]$/, "") || "the run itself"}
-                  </span>
+                  <span className="cut block">{name}</span>
+                  <span className="quiet small cut block">{branch || "the run itself"}</span>
                 </span>
-                <span className="num quiet">{size(one.bytes)}</span>
+                <span className="num quiet">{size(bytes)}</span>
               </button>
             </li>
           ))}
         </ul>
       </Card>
-      {found ? (
-        <Shown id={live.id} made={found} key={found.id} />
+      {artifact ? (
+        <ArtifactCard id={live.id} artifact={artifact} key={artifact.id} />
       ) : (
         <Card
           title="Report"
@@ -65,7 +65,7 @@ export function ArtifactsTab({ live }: { live: LiveRun }) {
             className="report"
             title="Report"
             sandbox=""
-            src={`${files.report(live.id)}&seq=${live.fold.over ? live.fold.lastSeq : 0}`}
+            src={`${files.report(live.id)}&seq=${live.over ? live.lastSeq : 0}`}
           />
         </Card>
       )}
@@ -73,36 +73,36 @@ export function ArtifactsTab({ live }: { live: LiveRun }) {
   );
 }
 
-function Shown({ id, made }: { id: string; made: Artifact }) {
+function ArtifactCard({ id, artifact }: { id: string; artifact: Artifact }) {
   return (
     <Card
-      title={made.name}
+      title={artifact.name}
       flush
       aside={
-        <a className="button" href={files.artifact(id, made.id)} download={made.name}>
+        <a className="button" href={files.artifact(id, artifact.id)} download={artifact.name}>
           <Icon name="down" />
           Save
         </a>
       }
     >
-      <Inside id={id} made={made} />
+      <Content id={id} artifact={artifact} />
     </Card>
   );
 }
 
 /** Pages come in a frame that may do nothing, text as text; everything else can only be saved. */
-function Inside({ id, made }: { id: string; made: Artifact }) {
-  if (TEXT.test(made.media)) return <Text id={id} made={made} />;
-  if (made.media.startsWith("text/html") || made.media.startsWith("application/pdf")) {
-    return <iframe className="report" title={made.name} sandbox="" src={files.shown(id, made.id)} />;
+function Content({ id, artifact }: { id: string; artifact: Artifact }) {
+  if (TEXT.test(artifact.media_type)) return <Text id={id} artifact={artifact} />;
+  if (artifact.media_type.startsWith("text/html") || artifact.media_type.startsWith("application/pdf")) {
+    return <iframe className="report" title={artifact.name} sandbox="" src={files.shown(id, artifact.id)} />;
   }
-  if (/^image\/(png|jpeg|gif|webp)/.test(made.media))
-    return <img className="picture" src={files.shown(id, made.id)} alt={made.name} />;
+  if (/^image\/(png|jpeg|gif|webp)/.test(artifact.media_type))
+    return <img className="picture" src={files.shown(id, artifact.id)} alt={artifact.name} />;
   return <Empty title="This kind of file is not shown here.">Save it to look at it.</Empty>;
 }
 
-function Text({ id, made }: { id: string; made: Artifact }) {
-  const { value, problem } = useLoaded(`${id}/${made.id}`, (signal) => api.artifactText(id, made.id, signal));
+function Text({ id, artifact }: { id: string; artifact: Artifact }) {
+  const { value, problem } = useLoaded(`${id}/${artifact.id}`, (signal) => api.artifactText(id, artifact.id, signal));
   if (problem)
     return (
       <div className="body">

@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { api, Problem, problemOf } from "../../api/client";
-import type { Step } from "../../fold/steps";
+import type { Step } from "../../graph/steps";
 import { useLoaded } from "../../live/load";
 import type { LiveRun } from "../../live/run";
 import { Bones, Dialog, ProblemNote } from "../../parts/parts";

@@ -1,44 +1,45 @@
-import type { Grade } from "../../fold/grades";
+import type { Grade, RunView } from "../../api/client";
 import { Icon } from "../../parts/icons";
-import { Fold } from "../../parts/parts";
+import { Disclosure } from "../../parts/parts";
 
 const SHOWN = 12;
 
-/** How a piece of work was judged: the grade against its threshold, and what was said about it. */
-export function GradeNotes({ grades }: { grades: readonly Grade[] }) {
-  const said = grades.flatMap((one) => one.feedback);
+/** The sentence that belongs to scores which a rehearsal made up. */
+export function ScoresNote({ view }: { view: RunView }) {
+  if (!view.scores_note) return null;
+  return <p className="scores-note small quiet">{view.scores_note}</p>;
+}
+
+/** The grade of a piece of work: its score against its threshold, and the feedback. */
+export function GradeNotes({ view, grades }: { view: RunView; grades: readonly Grade[] }) {
+  const feedback = grades.flatMap((grade) => grade.feedback);
   if (grades.length === 0) return null;
   return (
     <>
+      {grades.some(({ text }) => text) && <ScoresNote view={view} />}
       <ul className="grades" aria-label="Grades">
-        {grades.slice(-SHOWN).map((one) => (
-          <li key={one.seq} className="row">
-            <span className={`status ${one.passed ? "completed" : "partial"}`}>
-              <Icon name={one.passed ? "completed" : "warn"} label={one.passed ? "passed" : "not passed"} />
+        {grades.slice(-SHOWN).map(({ what, passed, decision, text }, index) => (
+          <li key={index} className="row">
+            <span className={`status ${passed ? "completed" : "partial"}`}>
+              <Icon name={passed ? "completed" : "warn"} label={passed ? "passed" : "not passed"} />
             </span>
-            <span className="grow">{one.what}</span>
-            <span className="quiet small">{one.decision}</span>
-            {one.score !== null && <strong className="num">{scored(one)}</strong>}
+            <span className="grow">{what}</span>
+            <span className="quiet small">{decision}</span>
+            {text && <strong className="num">{text}</strong>}
           </li>
         ))}
       </ul>
-      {said.length > 0 && (
-        <Fold title="Feedback">
+      {feedback.length > 0 && (
+        <Disclosure title="Feedback">
           <ul className="document list">
-            {said.map((one, index) => (
+            {feedback.map((remark, index) => (
               <li key={index} className="prose">
-                {one}
+                {remark}
               </li>
             ))}
           </ul>
-        </Fold>
+        </Disclosure>
       )}
     </>
   );
-}
-
-function scored({ score, threshold }: Grade): string {
-  const digits = (threshold ?? score ?? 0) <= 1 ? 2 : 0;
-  const given = score?.toFixed(digits) ?? "";
-  return threshold === null ? given : `${given} / ${threshold.toFixed(digits)}`;
 }

@@ -1,11 +1,10 @@
 import { useState } from "react";
 import { api, Problem, problemOf } from "../../api/client";
-import { pausedBy } from "../../fold/telling";
 import { useNow } from "../../live/load";
 import type { LiveRun } from "../../live/run";
 import { Icon } from "../../parts/icons";
 import { Glyph, Meter, ProblemNote, StatusMark } from "../../parts/parts";
-import { many, money, oneLine, points, span } from "../../parts/words";
+import { money, oneLine, span } from "../../parts/words";
 import { go, Link } from "../../route";
 import { ResumeDialog } from "./resume";
 
@@ -16,8 +15,9 @@ interface Props {
 }
 
 export function Head({ live, busy, setBusy }: Props) {
-  const { fold, status } = live;
-  const usage = fold.spent(status);
+  const { view, status } = live;
+  const { budget, forked, notice } = view;
+  const usage = live.driven ? view.usage : view.usage_at_rest;
   const now = useNow(1000, status === "running");
   const [problem, setProblem] = useState<Problem | null>(null);
   const [resuming, setResuming] = useState(false);
@@ -36,18 +36,18 @@ export function Head({ live, busy, setBusy }: Props) {
   return (
     <header className="head">
       <div className="row wrap">
-        <Glyph workflow={fold.workflow} />
+        <Glyph workflow={view.workflow} />
         <span className="mono quiet">{live.id}</span>
-        {fold.forked && (
+        {forked && (
           <span className="chip">
             <Icon name="fork" />
-            fork of <Link to={`/runs/${fold.forked.source}`}>{fold.forked.source}</Link> at {fold.forked.at}
+            fork of <Link to={`/runs/${forked.source}`}>{forked.source}</Link> at {forked.at}
           </span>
         )}
       </div>
       <div className="row wrap title">
-        <h1 className="grow" title={fold.request}>
-          {oneLine(fold.request, 140)}
+        <h1 className="grow" title={view.request}>
+          {oneLine(view.request, 140)}
         </h1>
         <div className="row wrap actions">
           <Link className="button" to={`/compare?a=${live.id}`}>
@@ -90,21 +90,21 @@ export function Head({ live, busy, setBusy }: Props) {
         </div>
         <div>
           <dt>Took</dt>
-          <dd className="num">{span(fold.drivenAt(now))}</dd>
+          <dd className="num">{span(drivenSeconds(live, now))}</dd>
         </div>
         <div>
           <dt>Spent</dt>
           <dd className="row">
             <span className="num">
-              {money(usage.usd)}
-              {fold.budget.usd !== null && ` / ${money(fold.budget.usd)}`}
+              {money(usage.cost_usd)}
+              {budget.usd !== undefined && ` / ${money(budget.usd)}`}
             </span>
-            {fold.budget.usd !== null && (
+            {budget.usd !== undefined && (
               <Meter
                 thin
-                spent={usage.usd}
-                reserved={fold.held.usd}
-                ceiling={fold.budget.usd}
+                spent={usage.cost_usd}
+                reserved={live.driven ? view.reserved.cost_usd : 0}
+                ceiling={budget.usd}
                 label="Spent of the budget"
               />
             )}
@@ -114,10 +114,10 @@ export function Head({ live, busy, setBusy }: Props) {
           <dt>Calls</dt>
           <dd className="num">
             {usage.calls}
-            {fold.budget.calls !== null && ` / ${fold.budget.calls}`}
-            {usage.unknown > 0 && (
+            {budget.calls !== undefined && ` / ${budget.calls}`}
+            {usage.unknown_calls && (
               <span className="quiet" title="The process died while they were under way; counted in full">
-                {` · ${usage.unknown} of unknown outcome`}
+                {` · ${usage.unknown_calls} of unknown outcome`}
               </span>
             )}
           </dd>
@@ -125,30 +125,43 @@ export function Head({ live, busy, setBusy }: Props) {
         <div>
           <dt>Steps</dt>
           <dd className="num">
-            {fold.steps.counted}
-            {fold.steps.running.size > 0 && ` · ${many(fold.steps.running.size, "running", "running")}`}
+            {view.steps_total}
+            {live.driven && view.steps_running > 0 && ` · ${view.steps_running} running`}
           </dd>
         </div>
-        {fold.quality !== null && (
+        {view.summary && (
+          <div>
+            <dt>Summary</dt>
+            <dd>{view.summary}</dd>
+          </div>
+        )}
+        {view.quality_text && (
           <div>
             <dt>Quality</dt>
-            <dd className="num">{points(fold.quality)}</dd>
+            <dd className="num" title={view.scores_note}>
+              {view.quality_text}
+            </dd>
           </div>
         )}
       </dl>
       {problem && <ProblemNote problem={problem} />}
-      {(fold.error || (fold.stopReason && status !== "completed")) && (
-        <div className={`note ${status === "failed" ? "bad" : "warn"}`}>
+      {notice && (
+        <div className={`note ${notice.weight === "failure" ? "bad" : "warn"}`}>
           <Icon name="warn" />
           <div>
-            <strong>
-              {fold.error || (status === "paused" ? pausedBy(fold.stopReason) : `Stopped: ${fold.stopReason}`)}
-            </strong>
-            {fold.hint && <div>{fold.hint}</div>}
+            <strong>{notice.text}</strong>
+            {notice.hint && <div>{notice.hint}</div>}
           </div>
         </div>
       )}
       {resuming && <ResumeDialog live={live} close={() => setResuming(false)} done={(id) => go(`/runs/${id}`)} />}
     </header>
   );
+}
+
+/** Return how long the run was driven: one that goes on gets older between two events. */
+function drivenSeconds({ view, status }: LiveRun, now: number): number {
+  const { driven_s, driven_before_s = 0, driving_since_ms } = view;
+  if (status !== "running" || driving_since_ms === undefined) return driven_s;
+  return driven_before_s + Math.max(0, now - driving_since_ms) / 1000;
 }

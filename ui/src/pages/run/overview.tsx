@@ -1,25 +1,27 @@
-import { memo, useEffect, useRef } from "react";
-import { files } from "../../api/client";
-import type { Charge, LogEvent } from "../../fold/events";
-import { tell } from "../../fold/telling";
-import { seconds } from "../../fold/steps";
+import { memo, useEffect, useMemo, useRef } from "react";
+import { files, type LogEvent, type Usage } from "../../api/client";
+import { secondsOf, stepsOf } from "../../graph/steps";
 import { useNow } from "../../live/load";
 import type { LiveRun } from "../../live/run";
 import { Icon } from "../../parts/icons";
 import { Card, Empty } from "../../parts/parts";
 import { clock, count, many, money, size, span } from "../../parts/words";
-import { go, usePlace, withQuery } from "../../route";
+import { go, Link, usePlace, withQuery } from "../../route";
+import { newestFirst } from "./artifacts";
+import { Chat } from "./chat";
+import { EventLine, isActivity, weightOf } from "./line";
 
 const SHOWN = 400;
 
 /** Is it going well, what has it cost, what has it made, does it need me. */
 export function OverviewTab({ live }: { live: LiveRun }) {
-  const { fold } = live;
-  const done = fold.delivered;
+  const { delivered, request, warnings, missing, detail } = live.view;
+  const chat = detail?.kind === "chat" ? detail : null;
   return (
     <div className="split">
       <div className="stack">
-        {done && (
+        {chat && <Chat live={live} chat={chat} />}
+        {delivered && !chat && (
           <Card
             title="The result"
             flush
@@ -32,38 +34,38 @@ export function OverviewTab({ live }: { live: LiveRun }) {
             <iframe className="report" title="Report" sandbox="" src={files.report(live.id)} />
           </Card>
         )}
-        {!done && <Now live={live} />}
+        {!delivered && !chat && <Now live={live} />}
         <Card title="Activity" flush>
           <Activity live={live} />
         </Card>
       </div>
       <div className="stack">
         <Card title="Request">
-          <p className="prose">{fold.request}</p>
+          <p className="prose">{request}</p>
         </Card>
-        {(fold.warnings.length > 0 || fold.missing.length > 0) && (
+        {(warnings.length > 0 || missing.length > 0) && (
           <Card title="Worth knowing">
             <ul className="list">
-              {fold.warnings.map((one, index) => (
+              {warnings.map((warning, index) => (
                 <li key={index} className="row">
                   <span className="warn">
                     <Icon name="warn" />
                   </span>
-                  <span>{one}</span>
+                  <span>{warning}</span>
                 </li>
               ))}
-              {fold.missing.map((one) => (
-                <li key={one} className="row">
+              {missing.map((part) => (
+                <li key={part} className="row">
                   <span className="warn">
                     <Icon name="warn" />
                   </span>
-                  <span>Missing: {one}</span>
+                  <span>Missing: {part}</span>
                 </li>
               ))}
             </ul>
           </Card>
         )}
-        <Made live={live} />
+        <Files live={live} />
         <Card title="Who worked" flush>
           <Agents live={live} />
         </Card>
@@ -74,7 +76,7 @@ export function OverviewTab({ live }: { live: LiveRun }) {
 
 function Now({ live }: { live: LiveRun }) {
   const now = useNow(1000, live.status === "running");
-  const running = [...live.fold.steps.running].flatMap((path) => live.fold.steps.byPath.get(path) ?? []);
+  const running = live.driven ? stepsOf(live.view).filter((step) => step.status === "running") : [];
   return (
     <Card title="Now" aside={<span className="quiet small">{many(running.length, "step")} under way</span>}>
       {running.length === 0 && (
@@ -95,7 +97,7 @@ function Now({ live }: { live: LiveRun }) {
               </span>
               <strong>{step.agent || step.path}</strong>
               <span className="quiet cut grow">{step.task || step.kind}</span>
-              <span className="num">{span(seconds(step, now))}</span>
+              <span className="num">{span(secondsOf(step, now))}</span>
             </div>
             {live.typing.has(step.path) && (
               <p className="typing quiet small">{live.typing.get(step.path)?.slice(-240)}</p>
@@ -107,41 +109,39 @@ function Now({ live }: { live: LiveRun }) {
   );
 }
 
-function Made({ live }: { live: LiveRun }) {
+function Files({ live }: { live: LiveRun }) {
   const place = usePlace();
-  const made = [...live.fold.artifacts.values()];
-  if (made.length === 0) return null;
+  const artifacts = newestFirst(live.view);
+  if (artifacts.length === 0) return null;
   return (
-    <Card title="Files" aside={<span className="quiet small">{made.length}</span>}>
+    <Card title="Files" aside={<span className="quiet small">{artifacts.length}</span>}>
       <ul className="list">
-        {made
-          .slice(-8)
-          .reverse()
-          .map((one) => (
-            <li key={one.path} className="row">
-              <Icon name="file" />
-              <button
-                className="link cut grow"
-                style={{ display: "block", textAlign: "left" }}
-                onClick={() => go(withQuery(place, { tab: "artifacts", file: one.id }))}
-              >
-                {one.name}
-                <span className="quiet small"> {one.path.replace(/\/?artifact\[.*\]$/, "")}</span>
-              </button>
-              <span className="num quiet">{size(one.bytes)}</span>
-            </li>
-          ))}
+        {artifacts.slice(0, 8).map(({ seq, id, name, branch, bytes }) => (
+          <li key={seq} className="row">
+            <Icon name="file" />
+            <button
+              className="link cut grow"
+              style={{ display: "block", textAlign: "left" }}
+              onClick={() => go(withQuery(place, { tab: "artifacts", file: id }))}
+            >
+              {name}
+              <span className="quiet small"> {branch}</span>
+            </button>
+            <span className="num quiet">{size(bytes)}</span>
+          </li>
+        ))}
       </ul>
     </Card>
   );
 }
 
-const tokens = (sum: Charge): number => sum.input + sum.output;
+const tokens = (usage: Usage): number => usage.input_tokens + usage.output_tokens;
 
 export function Agents({ live }: { live: LiveRun }) {
-  const sums = [...live.fold.agents].filter(([, sum]) => sum.calls > 0);
-  if (sums.length === 0) return <Empty title="No model was asked yet." />;
-  const rows = sums.sort(([, one], [, other]) => other.usd - one.usd || tokens(other) - tokens(one));
+  const rows = Object.entries(live.view.agents).sort(
+    ([, a], [, b]) => b.cost_usd - a.cost_usd || tokens(b) - tokens(a),
+  );
+  if (rows.length === 0) return <Empty title="No model was asked yet." />;
   return (
     <div className="scroll" tabIndex={0} role="group" aria-label="Who worked">
       <table>
@@ -160,12 +160,12 @@ export function Agents({ live }: { live: LiveRun }) {
           </tr>
         </thead>
         <tbody>
-          {rows.map(([name, sum]) => (
+          {rows.map(([name, usage]) => (
             <tr key={name}>
               <td>{name}</td>
-              <td className="right num">{sum.calls}</td>
-              <td className="right num">{count(tokens(sum))}</td>
-              <td className="right num">{money(sum.usd)}</td>
+              <td className="right num">{usage.calls}</td>
+              <td className="right num">{count(tokens(usage))}</td>
+              <td className="right num">{money(usage.cost_usd)}</td>
             </tr>
           ))}
         </tbody>
@@ -174,12 +174,13 @@ export function Agents({ live }: { live: LiveRun }) {
   );
 }
 
-/** Newest last; it follows, unless somebody has scrolled up. */
+/** The newest lines, newest last. The list follows them, unless the reader has scrolled up. */
 function Activity({ live }: { live: LiveRun }) {
   const box = useRef<HTMLDivElement>(null);
   const follow = useRef(true);
-  const lines = live.fold.important.slice(-SHOWN);
-  const last = lines.at(-1)?.seq;
+  const { events } = live;
+  const shown = useMemo(() => events.filter(isActivity).slice(-SHOWN), [events]);
+  const last = shown.at(-1)?.seq;
   useEffect(() => {
     if (follow.current && box.current) box.current.scrollTop = box.current.scrollHeight;
   }, [last]);
@@ -195,7 +196,12 @@ function Activity({ live }: { live: LiveRun }) {
         follow.current = at.scrollHeight - at.scrollTop - at.clientHeight < 24;
       }}
     >
-      {lines.map((event) => (
+      {(!live.complete || shown[0]?.seq !== events.find(isActivity)?.seq) && (
+        <Link className="line small" to={`/runs/${live.id}?tab=transcript`}>
+          Earlier events are in the transcript.
+        </Link>
+      )}
+      {shown.map((event) => (
         <Line key={event.seq} event={event} />
       ))}
     </div>
@@ -204,12 +210,11 @@ function Activity({ live }: { live: LiveRun }) {
 
 /** An event never changes, so its line is drawn once. */
 const Line = memo(function Line({ event }: { event: LogEvent }) {
-  const told = tell(event);
   return (
-    <div className={`line ${told.weight}`}>
+    <div className={`line ${weightOf(event)}`}>
       <span className="num quiet">{clock(event.time)}</span>
       <span className="mono quiet cut where">{event.path}</span>
-      <span>{told.line}</span>
+      <EventLine event={event} />
     </div>
   );
 });

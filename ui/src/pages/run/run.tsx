@@ -17,19 +17,13 @@ import { TranscriptTab } from "./transcript";
 const TABS = ["overview", "graph", "timeline", "transcript", "artifacts", "budget"] as const;
 type Tab = (typeof TABS)[number];
 
-/** The heart: one run, folded from its log, live or long over. */
+/** One run, live or finished. */
 export default function RunPage({ id }: { id: string }) {
   const live = useLiveRun(id);
-  const fold = live?.fold;
-  const waiting = live?.status === "waiting";
-  useTitle(`${waiting ? "● needs you: " : ""}${oneLine(fold?.request ?? "", 60) || id}`);
-  if (!live || (live.link === "loading" && live.fold.lastSeq === 0))
-    return (
-      <div className="card">
-        <Bones rows={12} />
-      </div>
-    );
-  if (live.link === "error" && live.problem) {
+  const waiting = live?.ready && live.status === "waiting";
+  const request = live?.ready ? oneLine(live.view.request, 60) : "";
+  useTitle(`${waiting ? "● needs you: " : ""}${request || id}`);
+  if (live?.link === "error" && live.problem) {
     return (
       <div className="stack">
         <ProblemNote problem={live.problem} />
@@ -37,28 +31,35 @@ export default function RunPage({ id }: { id: string }) {
       </div>
     );
   }
-  return <Opened live={live} />;
+  if (!live?.ready)
+    return (
+      <div className="card">
+        <Bones rows={12} />
+        {live?.problem && <ProblemNote problem={live.problem} />}
+      </div>
+    );
+  return <OpenRun live={live} />;
 }
 
-function Opened({ live }: { live: LiveRun }) {
+function OpenRun({ live }: { live: LiveRun }) {
   const place = usePlace();
-  const asked = place.query.get("tab") ?? (/^\d+$/.test(place.hash) ? "transcript" : "overview");
-  const tab: Tab = TABS.find((one) => one === asked) ?? "overview";
+  const wanted = place.query.get("tab") ?? (/^\d+$/.test(place.hash) ? "transcript" : "overview");
+  const tab: Tab = TABS.find((name) => name === wanted) ?? "overview";
   const [busy, setBusy] = useState(false);
+  const { artifacts, rehearsal } = live.view;
+  const files = Object.keys(artifacts).length;
   return (
     <div className="run">
       <Head live={live} busy={busy} setBusy={setBusy} />
-      {live.fold.questions.size > 0 && !live.fold.over && <Questions live={live} />}
+      {!live.over && <Questions live={live} chatShown={tab === "overview"} />}
       <nav className="tabs" aria-label="Parts of the run">
-        {TABS.map((one) => (
-          <TabLink key={one} name={one} current={one === tab} to={withQuery(place, { tab: one })}>
-            {one === "artifacts" && live.fold.artifacts.size > 0 && (
-              <span className="num quiet"> {live.fold.artifacts.size}</span>
-            )}
+        {TABS.map((name) => (
+          <TabLink key={name} name={name} current={name === tab} to={withQuery(place, { tab: name })}>
+            {name === "artifacts" && files > 0 && <span className="num quiet"> {files}</span>}
           </TabLink>
         ))}
         <span className="grow" />
-        {live.fold.rehearsal && (
+        {rehearsal && (
           <span className="chip" title="Answers are made up, offline and free of charge">
             <Icon name="help" />
             rehearsal model

@@ -1,18 +1,20 @@
 import { useState } from "react";
-import { attemptIn } from "../../fold/grades";
-import { isClock, seconds, type Step } from "../../fold/steps";
+import { api } from "../../api/client";
+import { gradesOf, secondsOf, stepAt, stepsOf, titleOf, type Step } from "../../graph/steps";
+import { useLoaded } from "../../live/load";
 import type { LiveRun } from "../../live/run";
 import { Icon } from "../../parts/icons";
-import { Card, Fold, StatusMark } from "../../parts/parts";
+import { Bones, Card, Disclosure, ProblemNote, StatusMark } from "../../parts/parts";
 import { count, many, money, span, titled } from "../../parts/words";
 import { go, Link, usePlace, withQuery } from "../../route";
 import { ForkDialog } from "./fork";
 import { GradeNotes } from "./grade";
-import { Reply, Words } from "./words";
+import { Messages, OneCall, useMessages } from "./messages";
+import { Reply } from "./reply";
 
 const LISTED = 200;
 
-/** What was selected: one step in full, or the steps below a branch. */
+/** The selection: one step in full, or the steps below a branch. */
 export function Selected({ live, path }: { live: LiveRun; path: string | null }) {
   if (path === null) {
     return (
@@ -21,15 +23,13 @@ export function Selected({ live, path }: { live: LiveRun; path: string | null })
       </Card>
     );
   }
-  const step = live.fold.steps.byPath.get(path);
+  const step = stepAt(live.view, path);
   return step ? <StepPanel key={path} live={live} step={step} /> : <Branch live={live} path={path} />;
 }
 
 function Branch({ live, path }: { live: LiveRun; path: string }) {
   const place = usePlace();
-  const below = live.fold.steps.all.filter(
-    (step) => (path === "" ? true : step.path.startsWith(`${path}/`)) && !isClock(step),
-  );
+  const below = stepsOf(live.view).filter((step) => path === "" || step.path.startsWith(`${path}/`));
   return (
     <Card
       title={path || "The whole run"}
@@ -44,12 +44,12 @@ function Branch({ live, path }: { live: LiveRun; path: string }) {
                 <Icon name={step.status} label={step.status} />
               </span>
               <span className="grow">
-                <span className="cut block">{step.task || step.path.split("/").at(-1)}</span>
+                <span className="cut block">{titleOf(step)}</span>
                 <span className="quiet small cut block">
                   {step.agent || step.kind} · {step.path}
                 </span>
               </span>
-              <span className="num quiet">{money(step.charge.usd)}</span>
+              <span className="num quiet">{money(step.usage.cost_usd)}</span>
             </button>
           </li>
         ))}
@@ -61,10 +61,10 @@ function Branch({ live, path }: { live: LiveRun; path: string }) {
 
 function StepPanel({ live, step }: { live: LiveRun; step: Step }) {
   const [forking, setForking] = useState(false);
-  const typing = live.typing.get(step.path);
+  const { usage, attempt = 1, repairs = 0, retries = 0 } = step;
   return (
     <Card
-      title={titled(step.task || (step.path.split("/").at(-1) ?? ""))}
+      title={step.call ?? titled(titleOf(step))}
       aside={
         step.status === "completed" || step.status === "failed" ? (
           <button onClick={() => setForking(true)}>
@@ -79,16 +79,18 @@ function StepPanel({ live, step }: { live: LiveRun; step: Step }) {
           <StatusMark status={step.status} />
           {step.agent && <span className="chip">{step.agent}</span>}
           {step.model && <span className="chip">{step.model}</span>}
-          {attemptIn(step.path) > 1 && <span className="chip">attempt {attemptIn(step.path)}</span>}
+          {attempt > 1 && <span className="chip">attempt {attempt}</span>}
           {step.cached && <span className="chip accent">from the cache</span>}
           {step.inherited && <span className="chip">inherited</span>}
           {step.edited && <span className="chip warn">edited by a person</span>}
-          {step.repairs > 0 && <span className="chip warn">{many(step.repairs, "repair")}</span>}
-          {step.retries > 0 && <span className="chip warn">{many(step.retries, "retry", "retries")}</span>}
+          {step.cut && <span className="chip warn">cut off</span>}
+          {repairs > 0 && <span className="chip warn">{many(repairs, "repair")}</span>}
+          {retries > 0 && <span className="chip warn">{many(retries, "retry", "retries")}</span>}
         </div>
         <div className="small quiet num">
-          {span(seconds(step, Date.now()))} · {count(step.charge.input)} → {count(step.charge.output)} tokens ·{" "}
-          {money(step.charge.usd)}
+          {span(secondsOf(step, live.until(Date.now())))} ·{" "}
+          {!step.call && `${count(usage.input_tokens)} → ${count(usage.output_tokens)} tokens · `}
+          {money(usage.cost_usd)}
         </div>
         <Link
           className="mono small"
@@ -102,29 +104,66 @@ function StepPanel({ live, step }: { live: LiveRun; step: Step }) {
             <span>{step.error}</span>
           </div>
         )}
-        <GradeNotes grades={live.fold.grades.of(step.path)} />
-        {step.system && (
-          <Fold title="Instructions">
-            <pre className="document" tabIndex={0}>
-              {step.system}
-            </pre>
-          </Fold>
-        )}
-        {(step.prompt || step.promptBlob > 0) && (
-          <Fold title="Prompt">
-            <Words id={live.id} text={step.prompt} blob={step.promptBlob} />
-          </Fold>
-        )}
-        {step.status === "running" && typing && (
-          <Fold title="Reply, being written" open>
-            <pre className="document" tabIndex={0}>
-              {typing}
-            </pre>
-          </Fold>
-        )}
-        {step.status === "completed" && <Reply id={live.id} result={step.result} blob={step.resultBlob} />}
+        <GradeNotes view={live.view} grades={gradesOf(live.view, step.path)} />
+        {step.turn || step.call ? <Spoken live={live} path={step.path} /> : <Exchange live={live} step={step} />}
       </div>
       {forking && <ForkDialog live={live} step={step} close={() => setForking(false)} />}
     </Card>
+  );
+}
+
+/** The conversation up to a turn, or a tool call. */
+function Spoken({ live, path }: { live: LiveRun; path: string }) {
+  const { value, problem } = useMessages(live, path);
+  const typing = live.typing.get(path);
+  if (problem && !value) return <ProblemNote problem={problem} />;
+  if (!value) return <Bones rows={3} />;
+  return (
+    <>
+      {value.call && <OneCall call={value.call} open />}
+      {value.conversations.map((talk) => (
+        <Messages key={talk.path} talk={talk} />
+      ))}
+      {typing && <p className="typing quiet small">{typing}</p>}
+    </>
+  );
+}
+
+/** Instructions, prompt and reply, which are read when the step is selected. */
+function Exchange({ live, step }: { live: LiveRun; step: Step }) {
+  const { path, status, asked_seq, ended_seq } = step;
+  const typing = live.typing.get(path);
+  const { value, problem } = useLoaded(`${live.id}/${path} ${asked_seq} ${ended_seq}`, (signal) =>
+    api.step(live.id, path, signal),
+  );
+  if (problem && !value) return <ProblemNote problem={problem} />;
+  if (!value) return <Bones rows={3} />;
+  return (
+    <>
+      {value.system && (
+        <Disclosure title="Instructions">
+          <Text text={value.system} />
+        </Disclosure>
+      )}
+      {value.prompt && (
+        <Disclosure title="Prompt">
+          <Text text={value.prompt} />
+        </Disclosure>
+      )}
+      {status === "running" && typing && (
+        <Disclosure title="Reply, being written" open>
+          <Text text={typing} />
+        </Disclosure>
+      )}
+      {status === "completed" && value.status === "completed" && <Reply result={value.result} />}
+    </>
+  );
+}
+
+function Text({ text }: { text: string }) {
+  return (
+    <pre className="document" tabIndex={0}>
+      {text}
+    </pre>
   );
 }

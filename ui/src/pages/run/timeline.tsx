@@ -1,12 +1,12 @@
 import { memo, useCallback, useMemo, useRef } from "react";
-import { seconds, type Step } from "../../fold/steps";
-import { timelineOf, type Bar } from "../../fold/timeline";
+import { secondsOf, stepsOf, titleOf, type Step } from "../../graph/steps";
+import { AsTable } from "../../graph/table";
+import { timelineOf, type Bar } from "../../graph/timeline";
 import { useCalmly, useNow } from "../../live/load";
 import type { LiveRun } from "../../live/run";
 import { Card, Empty } from "../../parts/parts";
 import { count, money, span } from "../../parts/words";
 import { go, usePlace, withQuery } from "../../route";
-import { AsTable } from "../../graph/table";
 import { Selected } from "./step";
 
 const LANE = 20;
@@ -15,18 +15,14 @@ const MANY = 300;
 export function TimelineTab({ live }: { live: LiveRun }) {
   const place = usePlace();
   const selected = place.query.get("step");
-  const many = live.fold.steps.byPath.size > MANY;
-  const now = useNow(many ? 5000 : 1000, live.status === "running");
-  const version = useCalmly(live.fold.version, many ? 2000 : 200);
-  const line = useMemo(
-    () => timelineOf(live.fold.steps.all, now),
-    // eslint-disable-next-line react-hooks/exhaustive-deps -- the fold is one object; its version tells that it grew
-    [live, version, now],
-  );
-  const at = useRef(place);
-  at.current = place;
-  const pick = useCallback((path: string) => go(withQuery(at.current, { step: path }), true), []);
-  if (line.rows.length === 0)
+  const many = stepsOf(live.view).length > MANY;
+  const now = live.until(useNow(many ? 5000 : 1000, live.status === "running"));
+  const { steps } = useCalmly(live.view, many ? 2000 : 200);
+  const timeline = useMemo(() => timelineOf(stepsOf({ steps }), now), [steps, now]);
+  const latest = useRef(place);
+  latest.current = place;
+  const pick = useCallback((path: string) => go(withQuery(latest.current, { step: path }), true), []);
+  if (timeline.rows.length === 0)
     return (
       <div className="card">
         <Empty title="Nothing has begun yet." />
@@ -39,19 +35,19 @@ export function TimelineTab({ live }: { live: LiveRun }) {
         flush
         aside={
           <span className="quiet small">
-            {span(line.seconds)} of work{line.gaps.length > 0 && ", waits compressed"} ·{" "}
+            {span(timeline.seconds)} of work{timeline.gaps.length > 0 && ", waits compressed"} ·{" "}
             <span className="key-critical" /> critical path
           </span>
         }
       >
         <div className="timeline" role="group" aria-label="Timeline" tabIndex={0}>
-          {line.rows.map((row) => (
+          {timeline.rows.map((row) => (
             <div className="agent" key={row.agent}>
               <div className="who cut" title={row.agent}>
                 {row.agent}
               </div>
               <div className="lanes" style={{ height: row.lanes * LANE + 8 }}>
-                {line.gaps.map((gap) => (
+                {timeline.gaps.map((gap) => (
                   <i
                     key={gap.at}
                     className="gap"
@@ -60,7 +56,7 @@ export function TimelineTab({ live }: { live: LiveRun }) {
                   />
                 ))}
                 {row.bars.map((bar) => (
-                  <BarShown key={bar.step.path} bar={bar} selected={bar.step.path === selected} now={now} pick={pick} />
+                  <MemoBar key={bar.step.path} bar={bar} selected={bar.step.path === selected} now={now} pick={pick} />
                 ))}
               </div>
             </div>
@@ -69,16 +65,16 @@ export function TimelineTab({ live }: { live: LiveRun }) {
         <AsTable
           columns={["Agent", "Task", "Status", "Took", "Tokens", "Cost"]}
           rows={() =>
-            line.rows.flatMap((row) =>
+            timeline.rows.flatMap((row) =>
               row.steps.map((step) => ({
                 path: step.path,
                 cells: [
                   row.agent,
                   step.task || step.path,
                   step.status,
-                  span(seconds(step, now)),
-                  count(step.charge.input + step.charge.output),
-                  money(step.charge.usd),
+                  span(secondsOf(step, now)),
+                  count(step.usage.input_tokens + step.usage.output_tokens),
+                  money(step.usage.cost_usd),
                 ],
               })),
             )
@@ -91,27 +87,32 @@ export function TimelineTab({ live }: { live: LiveRun }) {
   );
 }
 
-const near = (one: number, other: number): boolean => Math.abs(one - other) < 0.0005;
+const near = (a: number, b: number): boolean => Math.abs(a - b) < 0.0005;
 /** Drawn again only where it moved by what an eye can see. */
-const BarShown = memo(
+const MemoBar = memo(
   BarMark,
-  (one, other) =>
-    one.selected === other.selected &&
-    one.bar.status === other.bar.status &&
-    one.bar.status !== "running" &&
-    near(one.bar.from, other.bar.from) &&
-    near(one.bar.to, other.bar.to) &&
-    one.bar.lane === other.bar.lane &&
-    one.bar.steps === other.bar.steps &&
-    one.bar.critical === other.bar.critical,
+  ({ bar: before, ...more }, { bar: after, selected }) =>
+    more.selected === selected &&
+    before.status === after.status &&
+    before.status !== "running" &&
+    near(before.from, after.from) &&
+    near(before.to, after.to) &&
+    before.lane === after.lane &&
+    before.steps === after.steps &&
+    before.critical === after.critical,
 );
 
-function toldOf(step: Step, now: number): string {
-  const { charge } = step;
-  const tokens = `${count(charge.input)} to ${count(charge.output)} tokens`;
-  const prompt = `prompt of ${count(step.prompt.length)} characters`;
-  const took = span(seconds(step, now));
-  return `${step.task || step.path}: ${step.status}, ${took}, ${prompt}, ${tokens}, ${money(charge.usd)}`;
+function describe(step: Step, now: number): string {
+  const { usage, prompt_chars } = step;
+  return [
+    `${step.task || step.path}: ${step.status}`,
+    span(secondsOf(step, now)),
+    prompt_chars && `prompt of ${count(prompt_chars)} characters`,
+    `${count(usage.input_tokens)} to ${count(usage.output_tokens)} tokens`,
+    money(usage.cost_usd),
+  ]
+    .filter(Boolean)
+    .join(", ");
 }
 
 function BarMark({
@@ -126,16 +127,16 @@ function BarMark({
   pick: (path: string) => void;
 }) {
   const { step } = bar;
-  const told = bar.steps > 1 ? `${bar.steps} steps, the first one ${toldOf(step, now)}` : toldOf(step, now);
-  const name = bar.steps > 1 ? `${bar.steps} steps` : step.task || step.path.split("/").at(-1);
+  const description = bar.steps > 1 ? `${bar.steps} steps, the first one ${describe(step, now)}` : describe(step, now);
+  const name = bar.steps > 1 ? `${bar.steps} steps` : titleOf(step);
   const width = bar.to - bar.from;
   return (
     <button
       tabIndex={-1}
       className={`bar ${bar.status}${bar.critical ? " critical" : ""}`}
       aria-pressed={selected}
-      title={told}
-      aria-label={told}
+      title={description}
+      aria-label={description}
       style={{ left: `${bar.from * 100}%`, width: `max(3px, ${width * 100}%)`, top: bar.lane * LANE + 4 }}
       onClick={() => pick(step.path)}
     >

@@ -1,42 +1,51 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useMemo, useRef, useState } from "react";
-import type { LogEvent } from "../../fold/events";
-import { isError, isImportant, tell } from "../../fold/telling";
+import type { LogEvent } from "../../api/client";
+import { own } from "../../live/patch";
 import type { LiveRun } from "../../live/run";
 import { Icon } from "../../parts/icons";
 import { useKeys } from "../../parts/keys";
 import { Empty } from "../../parts/parts";
 import { clock, many } from "../../parts/words";
 import { go, usePlace, withQuery } from "../../route";
+import { EventLine, isImportant, isTrouble, weightOf } from "./line";
+import { Conversations } from "./messages";
 import { Selected } from "./step";
 
-const lower = new WeakMap<LogEvent, string>();
-function searchable(event: LogEvent): string {
-  let found = lower.get(event);
-  if (found === undefined) {
-    found = `${event.type} ${event.path} ${JSON.stringify(event.data)}`.toLowerCase();
-    lower.set(event, found);
+const searchTexts = new WeakMap<LogEvent, string>();
+function searchText(event: LogEvent): string {
+  let text = searchTexts.get(event);
+  if (text === undefined) {
+    text = `${event.type} ${event.path} ${event.line?.text ?? ""} ${JSON.stringify(event.data)}`.toLowerCase();
+    searchTexts.set(event, text);
   }
-  return found;
+  return text;
 }
 
-/** Every event, searchable and linkable; only the lines on screen are drawn. */
+type Which = "messages" | "all" | "important" | "errors";
+
+/** All messages, or all events, searchable and linkable; only the lines on screen are drawn. */
 export function TranscriptTab({ live }: { live: LiveRun }) {
   const place = usePlace();
   const [words, setWords] = useState("");
-  const [which, setWhich] = useState<"all" | "important" | "errors">("all");
+  const spoken = live.view.conversations ?? 0;
+  const [chosenView, setWhich] = useState<Which | null>(null);
   const box = useRef<HTMLDivElement>(null);
   const marked = /^\d+$/.test(place.hash) ? Number(place.hash) : 0;
-  const version = live.fold.version;
+  const which = chosenView ?? (spoken && !marked ? "messages" : "all");
+  const { complete } = live;
+  useEffect(() => {
+    if (!complete) void live.readAll();
+  }, [live, complete]);
+  const events = complete ? live.events : live.earlier;
   const shown = useMemo(() => {
     const wanted = words.trim().toLowerCase();
-    return live.fold.events.filter(
+    return events.filter(
       (event) =>
-        (which === "all" || (which === "errors" ? isError(event) : isImportant(event))) &&
-        (!wanted || searchable(event).includes(wanted)),
+        (which === "all" || (which === "errors" ? isTrouble(event) : isImportant(event))) &&
+        (!wanted || searchText(event).includes(wanted)),
     );
-    // eslint-disable-next-line react-hooks/exhaustive-deps -- the fold is one object; its version tells that it grew
-  }, [live, version, words, which]);
+  }, [events, words, which]);
   const rows = useVirtualizer({
     count: shown.length,
     getScrollElement: () => box.current,
@@ -47,10 +56,10 @@ export function TranscriptTab({ live }: { live: LiveRun }) {
     const index = marked ? shown.findIndex((event) => event.seq === marked) : -1;
     if (index >= 0) rows.scrollToIndex(index, { align: "auto" });
     // eslint-disable-next-line react-hooks/exhaustive-deps -- only when the address changes, not with each new event
-  }, [marked]);
+  }, [marked, complete]);
   const open = (event: LogEvent): void => {
-    const at = live.fold.steps.byPath.has(event.path) ? event.path : "";
-    go(`${withQuery(place, { tab: "transcript", step: at })}#${event.seq}`, true);
+    const step = own(live.view.steps, event.path) ? event.path : "";
+    go(`${withQuery(place, { tab: "transcript", step })}#${event.seq}`, true);
   };
   const move = (by: number): void => {
     const next = shown[Math.max(0, shown.findIndex((event) => event.seq === marked) + by)];
@@ -59,19 +68,19 @@ export function TranscriptTab({ live }: { live: LiveRun }) {
   useKeys({
     "/": () => document.querySelector<HTMLInputElement>("#find")?.focus(),
     e: () => {
-      const next = shown.find((event) => event.seq > marked && isError(event)) ?? shown.find(isError);
+      const next = shown.find((event) => event.seq > marked && isTrouble(event)) ?? shown.find(isTrouble);
       if (next) open(next);
     },
     j: () => move(1),
     k: () => move(-1),
   });
-  const chosen = live.fold.events.find((event) => event.seq === marked);
+  const chosen = events.find((event) => event.seq === marked);
   return (
     <div className="split">
       <section className="card" aria-label="Events">
         <div className="tools">
           <div className="filters">
-            <div className="search">
+            <div className="search" hidden={which === "messages"}>
               <Icon name="search" />
               <input
                 id="find"
@@ -82,25 +91,31 @@ export function TranscriptTab({ live }: { live: LiveRun }) {
                 onChange={(event) => setWords(event.target.value)}
               />
             </div>
-            <select
-              aria-label="Which events"
-              value={which}
-              onChange={(event) => setWhich(event.target.value as typeof which)}
-            >
+            <select aria-label="Which events" value={which} onChange={(event) => setWhich(event.target.value as Which)}>
+              {spoken > 0 && <option value="messages">Messages</option>}
               <option value="all">All events</option>
               <option value="important">Important</option>
               <option value="errors">Trouble only</option>
             </select>
-            <span className="quiet small" role="status">
-              {many(shown.length, "event")}
-            </span>
+            {which !== "messages" && (
+              <span className="quiet small" role="status">
+                {many(shown.length, "event")}
+                {!complete && ", reading the rest of the log"}
+              </span>
+            )}
           </div>
         </div>
-        {shown.length === 0 && (
+        {which === "messages" && (
+          <div className="transcript" tabIndex={0} role="region" aria-label="Messages of the run">
+            <Conversations live={live} />
+          </div>
+        )}
+        {which !== "messages" && shown.length === 0 && (
           <Empty title={words ? "Nothing fits." : which === "errors" ? "No trouble so far." : "Nothing yet."} />
         )}
         <div
           className="transcript"
+          hidden={which === "messages"}
           ref={box}
           tabIndex={0}
           role="region"
@@ -115,13 +130,12 @@ export function TranscriptTab({ live }: { live: LiveRun }) {
             {rows.getVirtualItems().map((item) => {
               const event = shown[item.index];
               if (!event) return null;
-              const told = tell(event);
               return (
                 <a
                   key={event.seq}
                   tabIndex={-1}
                   href={`#${event.seq}`}
-                  className={`event ${told.weight}`}
+                  className={`event ${weightOf(event)}`}
                   aria-current={event.seq === marked ? "true" : undefined}
                   style={{ transform: `translateY(${item.start}px)` }}
                   onClick={(click) => {
@@ -133,7 +147,7 @@ export function TranscriptTab({ live }: { live: LiveRun }) {
                   <span className="num quiet time">{clock(event.time)}</span>
                   <span className="mono kind cut">{event.type}</span>
                   <span className="mono quiet cut where">{event.path}</span>
-                  <span className="cut grow">{told.line}</span>
+                  <EventLine event={event} />
                 </a>
               );
             })}

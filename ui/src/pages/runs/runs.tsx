@@ -10,20 +10,19 @@ import { go, Link, usePlace, withQuery, type Place } from "../../route";
 import { RunRows } from "./rows";
 
 const STATUSES = ["running", "queued", "waiting", "paused", "completed", "partial", "failed", "cancelled"];
-const WORKFLOWS = ["tree", "studio", "council", "research", "build"];
 const PAGE = 50;
 
-function wanted(place: Place): URLSearchParams {
+function queryOf(place: Place): URLSearchParams {
   const query = new URLSearchParams({ limit: String(PAGE) });
-  const { query: given } = place;
-  if (given.get("needs") === "you") query.set("needs_you", "true");
-  else if (given.get("status")) query.set("status", given.get("status") ?? "");
+  const { query: filters } = place;
+  if (filters.get("needs") === "you") query.set("needs_you", "true");
+  else if (filters.get("status")) query.set("status", filters.get("status") ?? "");
   for (const [from, to] of [
     ["workflow", "workflow"],
     ["q", "text"],
     ["before", "before"],
   ] as const) {
-    const value = given.get(from);
+    const value = filters.get(from);
     if (value) query.set(to, value);
   }
   return query;
@@ -31,7 +30,7 @@ function wanted(place: Place): URLSearchParams {
 
 export function RunsPage() {
   const place = usePlace();
-  const query = wanted(place);
+  const query = queryOf(place);
   const { value: page, problem, loading, again } = useLoaded(query.toString(), (signal) => api.runs(query, signal));
   const [changed, setChanged] = useState<ReadonlyMap<string, RunSummary>>(new Map());
   const [cursor, setCursor] = useState(-1);
@@ -78,7 +77,7 @@ export function RunsPage() {
       {page && runs.length === 0 && (
         <div className="card">
           {filtered ? (
-            <Empty title="No run fits.">
+            <Empty title="No runs match these filters.">
               <Link to="/">Show all runs</Link>
             </Empty>
           ) : (
@@ -107,7 +106,7 @@ export function RunsPage() {
   );
 }
 
-/** Whoever needs a person comes first; otherwise newest first, as the server has it. */
+/** Put runs that wait for an answer first; otherwise newest first, as the server has it. */
 function order(runs: RunSummary[]): RunSummary[] {
   return [...runs.filter((run) => run.status === "waiting"), ...runs.filter((run) => run.status !== "waiting")];
 }
@@ -115,6 +114,10 @@ function order(runs: RunSummary[]): RunSummary[] {
 function Filters({ place }: { place: Place }) {
   const [words, setWords] = useState(place.query.get("q") ?? "");
   const needs = place.query.get("needs") === "you";
+  const chosen = place.query.get("workflow") ?? "";
+  const { value } = useLoaded("workflows", (signal) => api.workflows(signal));
+  const known = value?.workflows.map((workflow) => workflow.name) ?? [];
+  const workflows = chosen && !known.includes(chosen) ? [...known, chosen] : known;
   useEffect(() => {
     const timer = setTimeout(() => {
       if (words !== (place.query.get("q") ?? "")) go(withQuery(place, { q: words, before: "" }), true);
@@ -146,18 +149,14 @@ function Filters({ place }: { place: Place }) {
         onChange={(event) => change("status", event.target.value)}
       >
         <option value="">Any status</option>
-        {STATUSES.map((one) => (
-          <option key={one}>{one}</option>
+        {STATUSES.map((status) => (
+          <option key={status}>{status}</option>
         ))}
       </select>
-      <select
-        aria-label="Workflow"
-        value={place.query.get("workflow") ?? ""}
-        onChange={(event) => change("workflow", event.target.value)}
-      >
+      <select aria-label="Workflow" value={chosen} onChange={(event) => change("workflow", event.target.value)}>
         <option value="">Any workflow</option>
-        {WORKFLOWS.map((one) => (
-          <option key={one}>{one}</option>
+        {workflows.map((name) => (
+          <option key={name}>{name}</option>
         ))}
       </select>
     </div>

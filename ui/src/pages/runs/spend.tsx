@@ -9,7 +9,7 @@ interface Share {
   show: (value: number) => string;
 }
 
-/** What a run has used of each ceiling that it has. */
+/** Usage of a run for each of its limits. */
 export function sharesOf(run: RunSummary): Share[] {
   const { budget } = run;
   const all = [
@@ -18,7 +18,7 @@ export function sharesOf(run: RunSummary): Share[] {
     { name: "tokens", spent: run.tokens, ceiling: budget.tokens, show: count },
     { name: "time", spent: run.duration_s, ceiling: budget.seconds, show: span },
   ];
-  return all.flatMap(({ ceiling, ...one }) => (ceiling === null ? [] : [{ ...one, ceiling }]));
+  return all.flatMap(({ ceiling, ...share }) => (ceiling === null ? [] : [{ ...share, ceiling }]));
 }
 
 const partOf = (share: Share): number => (share.ceiling > 0 ? share.spent / share.ceiling : 1);
@@ -26,10 +26,13 @@ const partOf = (share: Share): number => (share.ceiling > 0 ? share.spent / shar
 /** The cost, and the ceiling that is nearest: money first, unless another one is tighter. */
 export function Spend({ run }: { run: RunSummary }) {
   const shares = sharesOf(run);
-  const nearest = shares.reduce<Share | null>((best, one) => (best && partOf(best) >= partOf(one) ? best : one), null);
-  const told = shares.map((one) => `${one.show(one.spent)} of ${one.show(one.ceiling)} ${one.name}`).join(", ");
+  const nearest = shares.reduce<Share | null>(
+    (best, share) => (best && partOf(best) >= partOf(share) ? best : share),
+    null,
+  );
+  const text = shares.map(({ show, spent, ceiling, name }) => `${show(spent)} of ${show(ceiling)} ${name}`).join(", ");
   return (
-    <span className="spend" title={told || `${run.calls} calls, no ceiling`}>
+    <span className="spend" title={text || `${run.calls} calls, no ceiling`}>
       <span className="num">
         {money(run.cost_usd)}
         {run.budget.usd !== null && <span className="quiet"> / {money(run.budget.usd)}</span>}

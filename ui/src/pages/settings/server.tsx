@@ -7,7 +7,7 @@ import { Link } from "../../route";
 
 const MARKS = { ok: "completed", warn: "partial", fail: "failed" } as const;
 
-/** What the server runs with, as `podium doctor` tells it. */
+/** Configuration of the server, with the checks of `podium doctor`. */
 export function Server() {
   const health = useLoaded("health", (signal) => api.health(signal));
   const ready = useLoaded("ready", (signal) => api.ready(signal));
@@ -42,18 +42,20 @@ export function Server() {
 
 function Found({ checks }: { checks: Checks }) {
   if (checks.checks.length === 0)
-    return <p>{checks.ok ? "All is well." : "Something is wrong; whoever runs it knows more."}</p>;
+    return (
+      <p>{checks.ok ? "All checks pass." : "A check failed. The administrator of this server sees the details."}</p>
+    );
   return (
     <ul className="list">
-      {checks.checks.map((one) => (
-        <li key={one.name} className="row">
-          <span className={`status ${MARKS[one.state]}`}>
-            <Icon name={MARKS[one.state]} label={one.state} />
+      {checks.checks.map((check) => (
+        <li key={check.name} className="row">
+          <span className={`status ${MARKS[check.state]}`}>
+            <Icon name={MARKS[check.state]} label={check.state} />
           </span>
-          <strong className="check-name">{one.name}</strong>
+          <strong className="check-name">{check.name}</strong>
           <span className="grow wrap-any">
-            {one.told}
-            {one.fix && <span className="block warn small">{one.fix}</span>}
+            {check.told}
+            {check.fix && <span className="block warn small">{check.fix}</span>}
           </span>
         </li>
       ))}
@@ -61,7 +63,7 @@ function Found({ checks }: { checks: Checks }) {
   );
 }
 
-/** Whether keys are there; never a key. */
+/** Which keys are set; never a key itself. */
 export function Keys() {
   const { value, problem, again } = useLoaded("models", (signal) => api.models(signal));
   return (
@@ -87,17 +89,17 @@ function Providers({ models }: { models: Models }) {
       </p>
       <table>
         <tbody>
-          {models.providers.map((one) => (
-            <tr key={one.provider}>
-              <th scope="row">{one.provider}</th>
+          {models.providers.map((provider) => (
+            <tr key={provider.provider}>
+              <th scope="row">{provider.provider}</th>
               <td>
-                {one.usable ? (
+                {provider.usable ? (
                   <span className="status completed">
                     <Icon name="completed" />
-                    {one.key ? `key in ${one.key}` : "no key needed"}
+                    {provider.key ? `key in ${provider.key}` : "no key needed"}
                   </span>
                 ) : (
-                  <span className="quiet">{one.missing ?? "not installed"}</span>
+                  <span className="quiet">{provider.missing ?? "not installed"}</span>
                 )}
               </td>
             </tr>

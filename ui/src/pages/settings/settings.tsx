@@ -4,7 +4,7 @@ import { choose, THEMES, useTheme } from "../../parts/theme";
 import { Keys, Server } from "./server";
 import { You } from "./you";
 
-/** How this page looks, who is asking, and what the server runs with. Nothing secret is ever shown. */
+/** Theme, the signed-in user and the configuration of the server. Secrets are never shown. */
 export function SettingsPage() {
   useTitle("Settings");
   return (
@@ -35,10 +35,10 @@ function Look() {
     <Card title="Look">
       <fieldset className="row wrap">
         <legend className="only-read">Theme</legend>
-        {THEMES.map((one) => (
-          <label key={one} className="tick">
-            <input type="radio" name="theme" checked={theme === one} onChange={() => choose(one)} />
-            {NAMES[one]}
+        {THEMES.map((name) => (
+          <label key={name} className="tick">
+            <input type="radio" name="theme" checked={theme === name} onChange={() => choose(name)} />
+            {NAMES[name]}
           </label>
         ))}
       </fieldset>
@@ -66,12 +66,12 @@ function Help() {
   return (
     <Card title="To read on">
       <ul className="list">
-        {PAGES.map((one) => (
-          <li key={one.to}>
-            <a className="under" href={one.to} target="_blank" rel="noreferrer">
-              {one.name}
+        {PAGES.map((page) => (
+          <li key={page.to}>
+            <a className="under" href={page.to} target="_blank" rel="noreferrer">
+              {page.name}
             </a>{" "}
-            <span className="quiet">{one.text}</span>
+            <span className="quiet">{page.text}</span>
           </li>
         ))}
         {COMMANDS.map(([command, text]) => (

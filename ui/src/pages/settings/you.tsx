@@ -4,7 +4,7 @@ import { useLoaded } from "../../live/load";
 import { Bones, Card, Meter, ProblemNote } from "../../parts/parts";
 import { money } from "../../parts/words";
 
-/** Who is asking, and how much they may do. */
+/** The signed-in user and their limits. */
 export function You() {
   const { value, problem, again } = useLoaded("me", (signal) => api.me(signal));
   return (

@@ -35,8 +35,8 @@ export function OptionField({
       {choices.length > 0 ? (
         <select {...common} onChange={(event) => change(event.target.value)}>
           <option value="">{usual ? `usual: ${usual}` : "as usual"}</option>
-          {choices.map((one) => (
-            <option key={one}>{one}</option>
+          {choices.map((choice) => (
+            <option key={choice}>{choice}</option>
           ))}
         </select>
       ) : (

@@ -1,5 +1,5 @@
 import type { Workflow } from "../../api/client";
-import { Card, Fold, ProblemNote } from "../../parts/parts";
+import { Card, Disclosure, ProblemNote } from "../../parts/parts";
 import { OptionField } from "./field";
 import { Limits } from "./limits";
 import { ModelField } from "./model";
@@ -7,7 +7,7 @@ import { useDraft, type Draft } from "./state";
 import { flawOf } from "./values";
 
 const OPEN = 4;
-/** What few people should touch is folded away even where there is room for it. */
+/** Options that are rarely needed are folded away even on wide screens. */
 const RARE = /^allow_/;
 
 interface Part {
@@ -109,9 +109,9 @@ function Options({ workflow, draft, change, tried }: Part) {
           {open.map(field)}
         </div>
         {rest.length > 0 && (
-          <Fold title={`${rest.length} more`} open={tried && rest.some((option) => flaw(option) !== "")}>
+          <Disclosure title={`${rest.length} more`} open={tried && rest.some((option) => flaw(option) !== "")}>
             <div className="fields two padded">{rest.map(field)}</div>
-          </Fold>
+          </Disclosure>
         )}
       </div>
     </Card>

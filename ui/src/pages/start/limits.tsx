@@ -1,8 +1,9 @@
 import type { Workflow } from "../../api/client";
+import { DIMENSIONS } from "../../parts/dimensions";
 import { Card } from "../../parts/parts";
-import { budgetFlaw, BUDGETS, type Draft } from "./state";
+import { budgetFlaw, type Draft } from "./state";
 
-/** What the run may use at most, and where a person is asked. */
+/** Budget and approval gates of the run. */
 export function Limits({
   workflow,
   draft,
@@ -13,12 +14,12 @@ export function Limits({
   change: (part: Partial<Draft>) => void;
 }) {
   const turn = (gate: string, on: boolean): void =>
-    change({ gates: on ? [...draft.gates, gate] : draft.gates.filter((one) => one !== gate) });
+    change({ gates: on ? [...draft.gates, gate] : draft.gates.filter((name) => name !== gate) });
   return (
     <Card title="Limits and gates">
       <div className="stack">
         <div className="fields four">
-          {BUDGETS.map(({ name, label, example }) => {
+          {DIMENSIONS.map(({ name, label, example }) => {
             const value = draft.budget[name] ?? "";
             return (
               <label key={name}>

@@ -3,9 +3,11 @@ import { useLoaded } from "../../live/load";
 
 /** Models that can be named right away: those of the profiles, and of providers whose key is there. */
 function known(models: Models | null): string[] {
-  const profiles = Object.values(models?.profiles ?? {}).flatMap((one) => one.models.map((each) => each.model));
-  const usable = (models?.providers ?? []).filter((one) => one.usable);
-  return [...new Set(["rehearsal", ...profiles, ...usable.flatMap((one) => Object.values(one.profiles))])];
+  const profiles = Object.values(models?.profiles ?? {}).flatMap((profile) =>
+    profile.models.map((entry) => entry.model),
+  );
+  const usable = (models?.providers ?? []).filter((provider) => provider.usable);
+  return [...new Set(["rehearsal", ...profiles, ...usable.flatMap((provider) => Object.values(provider.profiles))])];
 }
 
 export function ModelField({ value, change }: { value: string; change: (model: string) => void }) {
@@ -25,8 +27,8 @@ export function ModelField({ value, change }: { value: string; change: (model: s
         “rehearsal” works offline and costs nothing.
       </span>
       <datalist id="models">
-        {known(models).map((one) => (
-          <option key={one} value={one} />
+        {known(models).map((model) => (
+          <option key={model} value={model} />
         ))}
       </datalist>
     </div>

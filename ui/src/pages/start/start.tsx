@@ -11,7 +11,7 @@ export function StartPage() {
   const place = usePlace();
   const { value, problem, again } = useLoaded("workflows", (signal) => api.workflows(signal));
   useTitle("New run");
-  const chosen = value?.workflows.find((one) => one.name === place.query.get("workflow"));
+  const chosen = value?.workflows.find((workflow) => workflow.name === place.query.get("workflow"));
   return (
     <>
       <div className="top">
@@ -25,19 +25,19 @@ export function StartPage() {
       )}
       <div className="start-form">
         <div className="workflows" role="group" aria-label="Workflow">
-          {value?.workflows.map((one) => (
+          {value?.workflows.map((workflow) => (
             <button
-              key={one.name}
+              key={workflow.name}
               type="button"
               className="choice"
-              aria-pressed={chosen === one}
-              onClick={() => go(withQuery(place, { workflow: one.name }), true)}
+              aria-pressed={chosen === workflow}
+              onClick={() => go(withQuery(place, { workflow: workflow.name }), true)}
             >
               <strong>
-                <Icon name={one.name} />
-                {one.name}
+                <Icon name={workflow.name} />
+                {workflow.name}
               </strong>
-              <span className="small">{one.title}</span>
+              <span className="small">{workflow.title}</span>
             </button>
           ))}
         </div>

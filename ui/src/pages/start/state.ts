@@ -3,13 +3,6 @@ import { api, problemOf, type Estimate, type Problem, type Workflow } from "../.
 import { go } from "../../route";
 import { flawOf, valuesOf, type Given } from "./values";
 
-export const BUDGETS = [
-  { name: "usd", label: "Most dollars", example: "1.00" },
-  { name: "calls", label: "Most calls", example: "50" },
-  { name: "tokens", label: "Most tokens", example: "200000" },
-  { name: "seconds", label: "Most seconds", example: "600" },
-] as const;
-
 export interface Draft {
   request: string;
   model: string;
@@ -41,7 +34,7 @@ function bodyOf(workflow: Workflow, draft: Draft): Record<string, unknown> {
   };
 }
 
-/** What was written into the form so far, and what becomes of it. */
+/** State of the start form, and the request made of it. */
 export function useDraft(workflow: Workflow) {
   const [draft, setDraft] = useState(EMPTY);
   const [tried, setTried] = useState(false);

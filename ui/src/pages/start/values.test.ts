@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
 import type { Option } from "../../api/client";
-import { diffOf } from "../../fold/compare";
 import { flawOf, shapeOf, valuesOf } from "./values";
 
 const option = (json_schema: Record<string, unknown>, more: Partial<Option> = {}): Option => ({
@@ -44,16 +43,5 @@ describe("a field of the start form", () => {
       web: false,
       list: ["a", "b"],
     });
-  });
-});
-
-describe("comparing outputs", () => {
-  it("puts what both have beside each other", () => {
-    expect(diffOf("a\nb\nc", "a\nc\nd")).toEqual([
-      { left: "a", right: "a" },
-      { left: "b", right: null },
-      { left: "c", right: "c" },
-      { left: null, right: "d" },
-    ]);
   });
 });

@@ -1,7 +1,6 @@
 import type { Option } from "../../api/client";
-import { list, maybe, record, text } from "../../fold/events";
 
-/** What was written into the fields of a form, by option; empty: as the workflow has it. */
+/** Values of the form fields, by option. Empty: the default of the workflow. */
 export type Given = Readonly<Record<string, string>>;
 
 export interface Shape {
@@ -11,17 +10,22 @@ export interface Shape {
   most: number | null;
 }
 
-/** What kind of field an option needs: "or nothing" is how every field can be left empty. */
+/** The part of JSON Schema that options use. */
+interface Schema {
+  type?: string;
+  enum?: unknown[];
+  minimum?: number;
+  maximum?: number;
+  anyOf?: Schema[];
+}
+
+/** Return the kind of field of an option. "or nothing": every field can be left empty. */
 export function shapeOf(option: Option): Shape {
-  const schema = record(option.json_schema);
-  const among = list(schema.anyOf)
-    .map(record)
-    .filter((one) => one.type !== "null");
-  const own = among.length === 1 ? (among[0] ?? {}) : schema;
-  const limits = { least: maybe(own.minimum), most: maybe(own.maximum) };
-  const choices = list(own.enum)
-    .filter((one) => one !== null)
-    .map((one) => text(one));
+  const whole: Schema = option.json_schema;
+  const variants = whole.anyOf?.filter((variant) => variant.type !== "null") ?? [];
+  const schema = variants.length === 1 ? (variants[0] ?? {}) : whole;
+  const limits = { least: schema.minimum ?? null, most: schema.maximum ?? null };
+  const choices = (schema.enum ?? []).filter((choice) => choice !== null).map(String);
   if (choices.length > 0) return { kind: "choice", choices, ...limits };
   const kinds: Record<string, Shape["kind"]> = {
     boolean: "yesno",
@@ -31,7 +35,7 @@ export function shapeOf(option: Option): Shape {
     array: "json",
     object: "json",
   };
-  return { kind: kinds[text(own.type)] ?? "text", choices: [], ...limits };
+  return { kind: kinds[schema.type ?? ""] ?? "text", choices: [], ...limits };
 }
 
 /** Why a value cannot be, in a sentence; empty: it can. */
@@ -39,11 +43,11 @@ export function flawOf(option: Option, value: string): string {
   if (value === "") return option.required ? "This is needed." : "";
   const shape = shapeOf(option);
   if (shape.kind === "whole" || shape.kind === "number") {
-    const found = Number(value);
-    if (!Number.isFinite(found) || (shape.kind === "whole" && !Number.isInteger(found)))
+    const number = Number(value);
+    if (!Number.isFinite(number) || (shape.kind === "whole" && !Number.isInteger(number)))
       return shape.kind === "whole" ? "A whole number, please." : "A number, please.";
-    if (shape.least !== null && found < shape.least) return `At least ${shape.least}.`;
-    if (shape.most !== null && found > shape.most) return `At most ${shape.most}.`;
+    if (shape.least !== null && number < shape.least) return `At least ${shape.least}.`;
+    if (shape.most !== null && number > shape.most) return `At most ${shape.most}.`;
   }
   if (shape.kind === "json" && !value.trim().match(/^[[{]/)) return "";
   if (shape.kind === "json") {
@@ -70,7 +74,7 @@ export function valuesOf(options: readonly Option[], given: Given): Record<strin
         ? (JSON.parse(value) as unknown)
         : value
             .split(",")
-            .map((one) => one.trim())
+            .map((item) => item.trim())
             .filter(Boolean);
     else values[option.name] = value;
   }

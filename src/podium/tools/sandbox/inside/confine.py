@@ -23,10 +23,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from podium.tools.openat_walk import NO_LINKS, open_root, visit_folders
+from podium.tools.openat_walk import open_folder, open_root, visit_folders
 from podium.tools.sandbox.inside import kernel
-from podium.tools.sandbox.inside import kernel as landlock
 from podium.tools.sandbox.inside.drop import take
+from podium.tools.sandbox.inside.processes import family_of
 
 Loan = tuple[str, int, int, int]
 """A folder, its original uid and gid, and the spare uid that owns it now."""
@@ -54,8 +54,8 @@ def give_back(lent: Iterable[Loan]) -> None:
 def _mount_in_place(folders: list[str], writable: list[str], spare: int) -> None:
     """Clone all trees before anything is covered; then cover the folders that the spare user may not
     enter."""
-    found = [(folder, _closed_above(folder)) for folder in sorted(set(folders), key=len)]
-    wanted = [(folder, closed) for folder, closed in found if closed or folder in writable]
+    checked = [(folder, _closed_above(folder)) for folder in sorted(set(folders), key=len)]
+    wanted = [(folder, closed) for folder, closed in checked if closed or folder in writable]
     trees = [_clone(folder, folder in writable, spare) for folder, _ in wanted]
     for closed in dict.fromkeys(closed for _, closed in wanted if closed):
         kernel.mount_memory(closed)
@@ -89,25 +89,25 @@ def _change_owner(folder: str, old: tuple[int, int], new: tuple[int, int], *, le
     root = open_root(Path(folder))
     try:
         _change_one("", root, os.fstat(root), old, new)
-        for visit in visit_folders(root, lambda name, handle: os.open(name, NO_LINKS, dir_fd=handle)):
+        for visit in visit_folders(root, open_folder):
             for entry in visit.entries:
                 with contextlib.suppress(FileNotFoundError):  # removed meanwhile
-                    found = entry.stat(follow_symlinks=False)
-                    if not lend or _may_be_lent(found):
-                        _change_one(entry.name, visit.handle, found, old, new)
+                    info = entry.stat(follow_symlinks=False)
+                    if not lend or _may_be_lent(info):
+                        _change_one(entry.name, visit.handle, info, old, new)
     finally:
         os.close(root)
 
 
-def _may_be_lent(found: os.stat_result) -> bool:
-    kind = stat.S_IFMT(found.st_mode)
-    return kind in (stat.S_IFDIR, stat.S_IFLNK) or (kind == stat.S_IFREG and found.st_nlink == 1)
+def _may_be_lent(info: os.stat_result) -> bool:
+    kind = stat.S_IFMT(info.st_mode)
+    return kind in (stat.S_IFDIR, stat.S_IFLNK) or (kind == stat.S_IFREG and info.st_nlink == 1)
 
 
 def _change_one(
-    name: str, handle: int, found: os.stat_result, old: tuple[int, int], new: tuple[int, int]
+    name: str, handle: int, info: os.stat_result, old: tuple[int, int], new: tuple[int, int]
 ) -> None:
-    if found.st_uid != old[0]:
+    if info.st_uid != old[0]:
         return
     if name:
         os.chown(name, *new, dir_fd=handle, follow_symlinks=False)
@@ -124,7 +124,7 @@ def sweep(spare: int | None) -> None:
         _kill_as(spare)
     _freeze()
     while True:
-        for pid in below(os.getpid()):
+        for pid in _descendants():
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
         if not _reap():
@@ -147,7 +147,7 @@ def _freeze() -> None:
     limit."""
     known: set[int] = set()
     for _ in range(_PASSES):
-        new = set(below(os.getpid())) - known
+        new = set(_descendants()) - known
         if not new:
             return
         for pid in new:
@@ -166,38 +166,26 @@ def _reap() -> bool:
     return True
 
 
-def below(root: int) -> list[int]:
-    """Return all descendants of a process; empty without /proc (not Linux)."""
-    children: dict[int, list[int]] = {}
+def _descendants() -> list[int]:
+    """Return all descendants of this process; empty without /proc (not Linux)."""
     if not os.path.isdir("/proc/self"):
         return []
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:
-                text = file.read()
-                parent = int(text[text.rindex(b")") + 2 :].split()[1])
-                children.setdefault(parent, []).append(int(name))
-    found, waiting = list[int](), [root]
-    while waiting:
-        more = children.get(waiting.pop(), [])
-        found += more
-        waiting += more
-    return found
+    return [pid for pid in family_of(os.getpid()).pids if pid != os.getpid()]
 
 
 _SECCOMP_FILTER = 2
 _EVERY_SIGNAL = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 
-class _ToldToEnd(BaseException):
+class _Terminated(BaseException):
     """Raised by a signal: the program must be ended."""
 
 
 def main() -> None:
     """Read the plan, run and supervise its program, and report how it ended."""
     plan: dict[str, Any] = json.loads(sys.argv[1])
-    told, spare = int(plan["told"]), plan["spare"]
-    os.set_inheritable(told, False)
+    status, spare = int(plan["status"]), plan["spare"]
+    os.set_inheritable(status, False)
     for number in _EVERY_SIGNAL:
         signal.signal(number, _raise)
     code: int | None = None
@@ -211,7 +199,7 @@ def main() -> None:
         if spare is not None:
             open_ways([*plan["readable"], *plan["writable"]], plan["writable"], spare, lent)
         code = _wait_for(_start(plan))
-    except _ToldToEnd:
+    except _Terminated:
         code = None
     finally:
         for number in _EVERY_SIGNAL:
@@ -219,12 +207,12 @@ def main() -> None:
         sweep(spare)
         give_back(lent)
         if code is not None:
-            os.write(told, json.dumps({"exit-code": code}).encode() + b"\n")
+            os.write(status, json.dumps({"exit-code": code}).encode() + b"\n")
     sys.exit(code or 0)
 
 
 def _raise(number: int, frame: object) -> None:
-    raise _ToldToEnd
+    raise _Terminated
 
 
 def _start(plan: dict[str, Any]) -> int:
@@ -259,7 +247,7 @@ def _give_up(plan: dict[str, Any]) -> None:
     if not plan["filter"]:  # allowed to run unsandboxed
         return
     kernel.control(kernel.NO_NEW_PRIVILEGES)
-    landlock.restrict([*plan["readable"], f"/proc/{os.getpid()}"], plan["writable"], plan["devices"])
+    kernel.restrict([*plan["readable"], f"/proc/{os.getpid()}"], plan["writable"], plan["devices"])
     _load_filter(base64.b64decode(plan["filter"]))
 
 

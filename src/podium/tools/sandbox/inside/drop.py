@@ -41,8 +41,8 @@ def main() -> None:
 
 def take(source: str, spare: int) -> int:
     """Clone a file or folder as the spare user sees it: the spare user appears in place of its owner."""
-    tree, found = kernel.clone_tree(source), os.stat(source)
-    kernel.map_owners(tree, exchanged(found.st_uid, found.st_gid, spare))
+    tree, owner = kernel.clone_tree(source), os.stat(source)
+    kernel.map_owners(tree, exchanged(owner.st_uid, owner.st_gid, spare))
     return tree
 
 
@@ -67,9 +67,12 @@ def exchange(owner: int, spare: int) -> str:
     """Return an id map that swaps two ids and keeps all others."""
     low, high = sorted((owner, spare))
     parts = [
-        (0, 0, low), (low, high, 1), (low + 1, low + 1, high - low - 1),
-        (high, low, 1), (high + 1, high + 1, known_ids() - high - 1),
-    ]  # fmt: skip
+        (0, 0, low),
+        (low, high, 1),
+        (low + 1, low + 1, high - low - 1),
+        (high, low, 1),
+        (high + 1, high + 1, known_ids() - high - 1),
+    ]
     return "".join(f"{inside} {outside} {count}\n" for inside, outside, count in parts if count > 0)
 
 

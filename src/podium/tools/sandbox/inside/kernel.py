@@ -35,8 +35,8 @@ def control(option: int, value: int = 1, more: int = 0) -> None:
 
 def system_call(number: int, *arguments: int | bytes | None) -> int:
     """Make a system call by number; the numbers used here are the same on all current architectures."""
-    given = [ctypes.c_long(value) if isinstance(value, int) else value for value in arguments]
-    return call(_LIBC.syscall(ctypes.c_long(number), *given), f"system call {number}")
+    converted = [ctypes.c_long(value) if isinstance(value, int) else value for value in arguments]
+    return call(_LIBC.syscall(ctypes.c_long(number), *converted), f"system call {number}")
 
 
 def own_mounts() -> None:

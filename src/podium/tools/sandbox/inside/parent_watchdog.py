@@ -43,7 +43,7 @@ def end_marked(mark: bytes) -> None:
 
 def marked(mark: bytes) -> list[int]:
     """Return the processes that carry the marker; process arguments are world-readable."""
-    found: list[int] = []
+    pids: list[int] = []
     for name in os.listdir("/proc"):
         if name.isdigit():
             try:
@@ -52,8 +52,8 @@ def marked(mark: bytes) -> list[int]:
             except OSError:  # it has just ended
                 continue
             if mark in text:
-                found.append(int(name))
-    return found
+                pids.append(int(name))
+    return pids
 
 
 def _end(pid: int) -> bool:

@@ -29,8 +29,8 @@ def family_of(root: int) -> Usage:
     children: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
     top: tuple[int, int, int] | None = None
     for name in os.listdir("/proc"):
-        if name.isdigit() and (found := _look(int(name))) is not None:
-            parent, threads, resident = found
+        if name.isdigit() and (process := _look(int(name))) is not None:
+            parent, threads, resident = process
             children[parent].append((int(name), threads, resident))
             top = (int(name), threads, resident) if int(name) == root else top
     family, waiting = list[tuple[int, int, int]](), [top] if top else []
@@ -56,9 +56,9 @@ def threads_of_user(user: int) -> int:
     """Return the number of threads a user has on the whole machine."""
     total = 0
     for name in os.listdir("/proc"):
-        if name.isdigit() and (found := _look(int(name))) is not None:
+        if name.isdigit() and (process := _look(int(name))) is not None:
             with contextlib.suppress(OSError):  # it has just ended
-                total += found[1] if os.stat(f"/proc/{name}").st_uid == user else 0
+                total += process[1] if os.stat(f"/proc/{name}").st_uid == user else 0
     return total
 
 
@@ -99,9 +99,9 @@ _SMALLEST = 1024
 """Minimum disk usage counted per file or folder, so that a million empty files are not free."""
 
 
-def disk_bytes(found: os.stat_result) -> int:
+def disk_bytes(info: os.stat_result) -> int:
     """Return the bytes on disk of a file or folder."""
-    return max(found.st_blocks * 512, _SMALLEST)
+    return max(info.st_blocks * 512, _SMALLEST)
 
 
 def nameless_files(pids: Iterable[int]) -> tuple[int, int]:
@@ -109,9 +109,9 @@ def nameless_files(pids: Iterable[int]) -> tuple[int, int]:
     process cannot be inspected."""
     sizes: dict[tuple[int, int], int] = {}
     for pid in pids:
-        for found in _open_files(pid):
-            if stat.S_ISREG(found.st_mode) and found.st_nlink == 0:
-                sizes[found.st_dev, found.st_ino] = found.st_blocks * 512
+        for info in _open_files(pid):
+            if stat.S_ISREG(info.st_mode) and info.st_nlink == 0:
+                sizes[info.st_dev, info.st_ino] = info.st_blocks * 512
     return sum(sizes.values()), len(sizes)
 
 
@@ -129,8 +129,8 @@ def _open_files(pid: int) -> Iterator[os.stat_result]:
 
 def free_space(folder: str) -> int:
     """Return the free bytes on the disk of a folder."""
-    found = os.statvfs(folder)
-    return found.f_bavail * found.f_frsize
+    disk = os.statvfs(folder)
+    return disk.f_bavail * disk.f_frsize
 
 
 def free_inodes(folder: str) -> int:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from podium.tools.openat_walk import NO_LINKS, open_root, visit_folders
+from podium.tools.openat_walk import open_folder, open_root, visit_folders
 from podium.tools.sandbox.inside.processes import (
     disk_bytes,
     family_of,
@@ -86,7 +86,7 @@ class Folders:
         """True if something could not be inspected."""
 
     def are_filling_up(self) -> bool:
-        """Return True if the disk has lost so many inodes since the last walk that the limit may be exceeded.
+        """Return True if the inodes lost since the last walk may exceed the limit.
         Other programs use inodes too, so only a walk is conclusive."""
         return self._inodes_at_walk - free_inodes(self._folders[0]) > self._new_files
 
@@ -136,7 +136,7 @@ class Folders:
 
     def _enter(self, name: str, handle: int) -> int | None:
         try:
-            return os.open(name, NO_LINKS, dir_fd=handle)
+            return open_folder(name, handle)
         except PermissionError:
             self._closed = True
             return None
@@ -144,10 +144,9 @@ class Folders:
 
 def _weigh(entry: os.DirEntry[str]) -> int:
     try:
-        found = entry.stat(follow_symlinks=False)
+        return disk_bytes(entry.stat(follow_symlinks=False))
     except OSError:  # it was removed meanwhile
         return 0
-    return disk_bytes(found)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ a citation or links elsewhere, so invented sources never reach a reader.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -71,6 +71,8 @@ class Sentence(msgspec.Struct, frozen=True):
     """The text without citations."""
     source_ids: tuple[str, ...] = ()
     """The sources it cites. Empty if it cites none but should."""
+    labelled: str = ""
+    """A table row with the column heading before each cell. Empty for other sentences."""
 
 
 class Mark(msgspec.Struct, frozen=True):
@@ -83,18 +85,19 @@ class Mark(msgspec.Struct, frozen=True):
 def split_claims(markdown: str) -> list[Sentence]:
     """Return every sentence and table row that cites a source, and every other sentence that needs one, in
     reading order. Duplicates are one claim."""
-    found: dict[str, Sentence] = {}
+    claims: dict[str, Sentence] = {}
     for block in blocks_of(markdown):
         sentences = _sentences(block) if block.kind != "heading" else []
         shown = illustrations_in(sentences)
         for sentence in sentences:
             text = _read(sentence)
-            ids = [one for group in CITED.findall(sentence) for one in group.split(";")]
+            ids = [source_id for group in CITED.findall(sentence) for source_id in group.split(";")]
             open_ = block.kind != "row" and sentence not in shown and needs_source(sentence)
             if text and (ids or open_):
-                before = found[text].source_ids if text in found else ()
-                found[text] = Sentence(text, tuple(dict.fromkeys((*before, *ids))))
-    return list(found.values())
+                before = claims[text].source_ids if text in claims else ()
+                labelled = claims[text].labelled if text in claims else _labelled(block)
+                claims[text] = Sentence(text, tuple(dict.fromkeys((*before, *ids))), labelled)
+    return list(claims.values())
 
 
 def marks_of(markdown: str) -> list[Mark]:
@@ -111,13 +114,13 @@ def marks_of(markdown: str) -> list[Mark]:
 def illustrations_in(sentences: Sequence[str]) -> set[str]:
     """Return the sentences of a paragraph that describe a hypothetical case: one that begins with `Suppose`
     or the like, and those that follow it. A figure, a citation or a word such as `according to` ends it."""
-    found: set[str] = set()
+    illustrations: set[str] = set()
     within = False
     for sentence in sentences:
         real = CITED.search(sentence) or _ATTRIBUTED.search(sentence) or _FIGURE.search(sentence)
         within = not real and (within or bool(_ILLUSTRATES.match(sentence.lstrip('*_“"( '))))
-        found |= {sentence} if within else set()
-    return found
+        illustrations |= {sentence} if within else set()
+    return illustrations
 
 
 def needs_source(sentence: str) -> bool:
@@ -130,15 +133,17 @@ def needs_source(sentence: str) -> bool:
 
 def unsourced_in(markdown: str) -> list[str]:
     """Return the sentences marked as general knowledge, without the line that explains the mark."""
-    blocks = [one for one in blocks_of(_EXPLAINED.sub("", markdown)) if UNSOURCED in one.text]
-    parts = [[_open_cells(one.text)] if one.kind == "row" else sentences_in(one.text) for one in blocks]
-    return [_read(one) for part in parts for one in part if UNSOURCED in one]
+    blocks = [block for block in blocks_of(_EXPLAINED.sub("", markdown)) if UNSOURCED in block.text]
+    parts = [
+        [_open_cells(block.text)] if block.kind == "row" else sentences_in(block.text) for block in blocks
+    ]
+    return [_read(sentence) for part in parts for sentence in part if UNSOURCED in sentence]
 
 
 def _open_cells(row: str) -> str:
     """The cells of a row that have no source, behind the first one, which says what it is about."""
     first, *others = row.split(BETWEEN_CELLS)
-    return BETWEEN_CELLS.join([first, *(one for one in others if UNSOURCED in one)])
+    return BETWEEN_CELLS.join([first, *(cell for cell in others if UNSOURCED in cell)])
 
 
 def with_marks_inside(markdown: str) -> str:
@@ -151,9 +156,9 @@ def unmarked(markdown: str) -> str:
     what has no citation."""
     if UNSOURCED not in markdown:
         return markdown
-    told = [found[1].strip() for found in _EXPLAINED.finditer(markdown)]
+    notes = [match[1].strip() for match in _EXPLAINED.finditer(markdown)]
     body = re.sub(rf"[ \t]*{UNSOURCED}", "", _EXPLAINED.sub("", markdown)).rstrip()
-    return f"{body}\n\n*{next(filter(None, told), EXPLAINED)}*\n"
+    return f"{body}\n\n*{next(filter(None, notes), EXPLAINED)}*\n"
 
 
 def _read(sentence: str) -> str:
@@ -167,9 +172,23 @@ def _sentences(block: Block) -> list[str]:
     if block.kind == "code":
         return []
     if block.kind == "row":
-        cells = block.text.split(BETWEEN_CELLS)
-        return [BETWEEN_CELLS.join(one for one in cells if CITED.search(one) or UNSOURCED not in one)]
+        return [BETWEEN_CELLS.join(cell for cell in block.text.split(BETWEEN_CELLS) if _is_claimed(cell))]
     return [block.text] if block.kind == "heading" else sentences_in(block.text) or [block.text]
+
+
+def _is_claimed(cell: str) -> bool:
+    return bool(CITED.search(cell)) or UNSOURCED not in cell
+
+
+def _labelled(block: Block) -> str:
+    """Return the claimed cells of a table row, each behind its column heading."""
+    cells = block.text.split(BETWEEN_CELLS)
+    if not block.headings or len(cells) != len(block.headings):
+        return ""
+    pairs = [
+        (heading, cell) for heading, cell in zip(block.headings, cells, strict=True) if _is_claimed(cell)
+    ]
+    return BETWEEN_CELLS.join(_read(f"{heading}: {cell}" if heading else cell) for heading, cell in pairs)
 
 
 _CODE = re.compile(
@@ -223,23 +242,25 @@ class Known(msgspec.Struct, frozen=True):
 
 def cited_ids(markdown: str) -> list[str]:
     """Return the cited ids without duplicates, in reading order. Code is ignored."""
-    groups = (group for one in blocks_of(markdown) for group in CITED.findall(one.text) if one.kind != "code")
-    return list(dict.fromkeys(found for group in groups for found in group.split(";")))
+    groups = (
+        group for block in blocks_of(markdown) for group in CITED.findall(block.text) if block.kind != "code"
+    )
+    return list(dict.fromkeys(source_id for group in groups for source_id in group.split(";")))
 
 
 def check_citations(markdown: str, sources: Sequence[Source]) -> CitationCheck:
     """Compare the citations with the listed sources."""
-    listed = [one.id for one in sources]
+    listed = [source.id for source in sources]
     cited = cited_ids(markdown)
     claims = split_claims(markdown)
-    missing = tuple(one.text for one in claims if not one.source_ids)
-    mentions = [one for claim in claims for one in claim.source_ids]
-    right = sum(one in listed for one in mentions)
+    missing = tuple(claim.text for claim in claims if not claim.source_ids)
+    mentions = [source_id for claim in claims for source_id in claim.source_ids]
+    right = sum(source_id in listed for source_id in mentions)
     whole = len(mentions) + len(missing)
     return CitationCheck(
-        tuple(one for one in listed if one not in cited),
+        tuple(source_id for source_id in listed if source_id not in cited),
         missing,
-        tuple(one for one in cited if one not in listed),
+        tuple(source_id for source_id in cited if source_id not in listed),
         right / whole if whole else 0.0,
     )
 
@@ -247,10 +268,10 @@ def check_citations(markdown: str, sources: Sequence[Source]) -> CitationCheck:
 def cited_by_name(markdown: str) -> list[str]:
     """Return texts that look like citations by author and year, which cannot be followed. They may also be
     remarks."""
-    found = (
-        one for block in blocks_of(markdown) if block.kind != "code" for one in _BY_NAME.findall(block.text)
+    names = (
+        name for block in blocks_of(markdown) if block.kind != "code" for name in _BY_NAME.findall(block.text)
     )
-    return [one for one in dict.fromkeys(found) if not _MONTHS.match(one)]
+    return [name for name in dict.fromkeys(names) if not _MONTHS.match(name)]
 
 
 def only_known(markdown: str, sources: Sequence[Source]) -> Known:
@@ -261,61 +282,55 @@ def only_known(markdown: str, sources: Sequence[Source]) -> Known:
     """
     removed: dict[str, None] = {}
     text = _without_list(cleaned(markdown), removed)
-    text = _without_unknown(text, {one.id for one in sources}, removed)
-    addresses = {_same(one.url) for one in sources}
+    text = _without_unknown(text, {source.id for source in sources}, removed)
+    addresses = {_same(source.url) for source in sources}
     pieces = _CODE.split(text)
-    pieces[::2] = [_without_links(one, addresses, removed) for one in pieces[::2]]
+    pieces[::2] = [_without_links(piece, addresses, removed) for piece in pieces[::2]]
     return Known("".join(pieces), tuple(removed))
 
 
 def _without_unknown(text: str, known: set[str], removed: dict[str, None]) -> str:
-    def keep(found: re.Match[str]) -> str:
-        ids = ids_of(found[0])
-        for one in ids:
-            if one not in known:
-                removed[f"Cited {one}, which is no source of this run."] = None
-        left = [f"@{one}" for one in ids if one in known]
-        return f"{found[1] if left else ''}[{'; '.join(left)}]" if left else ("" if ids else found[0])
+    def keep(match: re.Match[str]) -> str:
+        ids = ids_of(match[0])
+        for source_id in ids:
+            if source_id not in known:
+                removed[f"Cited {source_id}, which is not a source of this run."] = None
+        valid = [f"@{source_id}" for source_id in ids if source_id in known]
+        return f"{match[1] if valid else ''}[{'; '.join(valid)}]" if valid else ("" if ids else match[0])
 
     return re.sub(r"([ \t]?)" + CITATION.pattern, keep, text)
 
 
+def _remove(match: re.Match[str], why: str, removed: dict[str, None], instead: str = "") -> str:
+    """Record why a match is removed, and return what replaces it."""
+    removed[f"{why}: {' '.join(match[0].split())[:120]}"] = None
+    return instead
+
+
 def _without_list(text: str, removed: dict[str, None]) -> str:
     """Remove the writer's own list of references. The real one is generated from the sources."""
-
-    def take(found: re.Match[str]) -> str:
-        removed[f"Wrote a list of references of its own: {' '.join(found[0].split())[:120]}"] = None
-        return ""
-
-    return _REFERENCES.sub(take, text)
+    return _REFERENCES.sub(lambda match: _remove(match, "Wrote its own list of references", removed), text)
 
 
 def _without_links(text: str, addresses: set[str], removed: dict[str, None]) -> str:
-    def told(why: str, put: Callable[[re.Match[str]], str]) -> Callable[[re.Match[str]], str]:
-        def take(found: re.Match[str]) -> str:
-            removed[f"{why}: {' '.join(found[0].split())[:120]}"] = None
-            return put(found)
+    def link(match: re.Match[str]) -> str:
+        if _same(match[2]) in addresses and not match[0].startswith("!"):
+            return match[0]
+        return _remove(match, "Linked to something that is not a source of this run", removed, match[1])
 
-        return take
+    def address(match: re.Match[str]) -> str:
+        if _same(match[1].strip("<>")) in addresses:
+            return match[0]
+        return _remove(match, "Named an address that is not a source of this run", removed)
 
-    def link(found: re.Match[str]) -> str:
-        if _same(found[2]) in addresses and not found[0].startswith("!"):
-            return found[0]
-        return told("Linked to what is no source of this run", lambda one: one[1])(found)
-
-    def address(found: re.Match[str]) -> str:
-        if _same(found[1].strip("<>")) in addresses:
-            return found[0]
-        return told("Named an address that is no source of this run", lambda _: "")(found)
-
-    def by_name(found: re.Match[str]) -> str:
-        if _MONTHS.match(found[1]):
-            return found[0]
-        return told("Cited an author that is no source of this run", lambda _: "")(found)
+    def by_name(match: re.Match[str]) -> str:
+        if _MONTHS.match(match[1]):
+            return match[0]
+        return _remove(match, "Cited an author who is not a source of this run", removed)
 
     text = re.sub(r"[ \t]?(" + _BY_NAME.pattern + ")", by_name, text)
-    text = _DEFINITION.sub(told("Wrote a footnote of its own", lambda _: ""), text)
-    text = _NUMBER.sub(told("Cited by number", lambda _: ""), text)
+    text = _DEFINITION.sub(lambda match: _remove(match, "Wrote its own footnote", removed), text)
+    text = _NUMBER.sub(lambda match: _remove(match, "Cited by number", removed), text)
     return _ADDRESS.sub(address, _LINK.sub(link, text))
 
 

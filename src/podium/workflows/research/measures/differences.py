@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from podium.brain.vocabulary import word_set
 from podium.workflows.research.measures.figures import MONTHS, NEGATORS, OPPOSITES, figures_of, tokens_of
-from podium.workflows.research.measures.text import sentences_in, terms_of
+from podium.workflows.research.measures.text import letter_pairs, sentences_in, terms_of
 
 NEAR_COPY = 0.7
 """Minimum share of the claim's words that occur in the passage in the same order, for a near copy."""
@@ -59,20 +59,15 @@ _STARTERS = word_set(
 
 def stems(text: str) -> set[str]:
     """Return the content words of a text without endings, truncated to a fixed number of letters."""
-    return {_ENDING.sub("", word)[:_STEM] for word in terms_of(text)} | _pairs(text)
-
-
-def _pairs(text: str) -> set[str]:
-    runs = re.findall(r"[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0e7f]{2,}", text)
-    return {run[at : at + 2] for run in runs for at in range(len(run) - 1)}
+    return {_ENDING.sub("", word)[:_STEM] for word in terms_of(text)} | letter_pairs(text)
 
 
 def held_stems(needed: Collection[str], passage: str) -> set[str]:
     """Return the needed stems that a passage contains, including those within run-together words."""
-    held = stems(passage)
+    present = stems(passage)
     long = [word for word in terms_of(passage) if len(word) >= RUN_TOGETHER]
     return {
-        stem for stem in needed if stem in held or (len(stem) >= 4 and any(stem in word for word in long))
+        stem for stem in needed if stem in present or (len(stem) >= 4 and any(stem in word for word in long))
     }
 
 
@@ -82,21 +77,21 @@ def held_stems(needed: Collection[str], passage: str) -> set[str]:
 def names_of(text: str, known: str = "") -> Counter[str]:
     """Return capitalised words within sentences, and first words of sentences that are also capitalised
     within `known`."""
-    inside = [_base(one) for one in _INSIDE.findall(text)]
-    words = [one for one in tokens_of(text) if one[0].isalpha()]
+    inside = [_base(word) for word in _INSIDE.findall(text)]
+    words = [word for word in tokens_of(text) if word[0].isalpha()]
     if len(words) > 3 and len(inside) / len(words) > CAPITALISED:
-        inside = [one for one in inside if one.isupper() and len(one) > 1]
-    first = [_base(one) for sentence in sentences_in(text) for one in tokens_of(sentence)[:1]]
-    always = {_base(one) for one in _INSIDE.findall(known)} - {
-        one for one in tokens_of(known) if one.islower()
+        inside = [word for word in inside if word.isupper() and len(word) > 1]
+    first = [_base(word) for sentence in sentences_in(text) for word in tokens_of(sentence)[:1]]
+    always = {_base(word) for word in _INSIDE.findall(known)} - {
+        word for word in tokens_of(known) if word.islower()
     }
-    lowered = {one.lower() for one in tokens_of(known) if one.islower()}
-    named = [one for one in first if one[:1].isupper() and one in always and one.lower() not in lowered]
-    named += [one for one in first if len(one) > 1 and one.isupper()]
+    lowered = {word.lower() for word in tokens_of(known) if word.islower()}
+    named = [word for word in first if word[:1].isupper() and word in always and word.lower() not in lowered]
+    named += [word for word in first if len(word) > 1 and word.isupper()]
     return Counter(
-        one
-        for one in [*inside, *named]
-        if len(one) > 1 and one.lower() not in NEGATORS and one.lower() not in MONTHS  # a month is a date
+        word
+        for word in [*inside, *named]
+        if len(word) > 1 and word.lower() not in NEGATORS and word.lower() not in MONTHS  # a month is a date
     )
 
 
@@ -107,7 +102,7 @@ def missing_name(claim: str, passage: str, context: str, text: str = "") -> str:
     """
     around = f"{passage}\n{context}"
     words = [*tokens_of(around), *_WITH_DIGITS.findall(around)]
-    present = Counter(_base(one).lower() for one in words if one[0].isalpha())
+    present = Counter(_base(word).lower() for word in words if word[0].isalpha())
     initials = _acronyms(around) | _acronyms(text)
     short = {word for word in tokens_of(around) if len(word) > 1 and word.isupper()}
     written_out = {word for run in _runs(claim) if _initials(run) & short for word in run.split()}
@@ -119,10 +114,10 @@ def missing_name(claim: str, passage: str, context: str, text: str = "") -> str:
 
 def lacks_names(claim: str, passage: str) -> bool:
     """True if each text contains a name that the other does not."""
-    present = {_base(one).lower() for one in tokens_of(passage)}
-    said = {_base(one).lower() for one in tokens_of(claim)}
-    new = [one for one in names_of(claim) if one.lower() not in present]
-    lost = [one for one in names_of(passage) if one.lower() not in said]
+    present = {_base(word).lower() for word in tokens_of(passage)}
+    claimed = {_base(word).lower() for word in tokens_of(claim)}
+    new = [word for word in names_of(claim) if word.lower() not in present]
+    lost = [word for word in names_of(passage) if word.lower() not in claimed]
     return bool(new and lost)
 
 
@@ -132,13 +127,13 @@ def _is_present(name: str, present: Counter[str], initials: Collection[str]) -> 
         return True
     if name in initials or name.removesuffix("s") in initials:
         return True
-    pieces = [one.lower() for one in re.split(r"[-’']", name) if one]
-    if len(pieces) > 1 and all(one in present or len(one) < 3 for one in pieces):
+    pieces = [word.lower() for word in re.split(r"[-’']", name) if word]
+    if len(pieces) > 1 and all(word in present or len(word) < 3 for word in pieces):
         return True
-    if len(low) > 3 and any(low in one for one in present if len(one) >= RUN_TOGETHER):
+    if len(low) > 3 and any(low in word for word in present if len(word) >= RUN_TOGETHER):
         return True
     return len(low) > 5 and any(
-        one.startswith(low[:-2]) or low.startswith(one[:-2]) for one in present if len(one) > 5
+        word.startswith(low[:-2]) or low.startswith(word[:-2]) for word in present if len(word) > 5
     )
 
 
@@ -151,14 +146,16 @@ def _runs(text: str) -> list[str]:
 
 
 def _initials(run: str) -> set[str]:
-    found = "".join(word[0] for word in run.split() if word[0].isupper())
-    return {found, found[1:]} if len(found) > 2 else {found}  # without the article at the start of a sentence
+    letters = "".join(word[0] for word in run.split() if word[0].isupper())
+    return (
+        {letters, letters[1:]} if len(letters) > 2 else {letters}
+    )  # without the article at the start of a sentence
 
 
 @lru_cache(maxsize=256)
 def _acronyms(text: str) -> frozenset[str]:
     """Return the initials of runs of capitalised words: `European Food Safety Authority` gives `EFSA`."""
-    return frozenset(one for run in _runs(text) for one in _initials(run))
+    return frozenset(initials for run in _runs(text) for initials in _initials(run))
 
 
 # ── near copies ──────────────────────────────────────────────────────────────────────────────────
@@ -166,14 +163,14 @@ def _acronyms(text: str) -> frozenset[str]:
 
 def is_copied(claim: str, passage: str) -> bool:
     """True if the passage contains the claim word for word."""
-    words, held = (" ".join(tokens_of(one)).lower() for one in (claim, passage))
-    return f" {words} " in f" {held} "
+    ours, theirs = (" ".join(tokens_of(text)).lower() for text in (claim, passage))
+    return f" {ours} " in f" {theirs} "
 
 
 def _matched(ours: list[str], theirs: list[str]) -> SequenceMatcher[str] | None:
     """Match the words that both share in the same order. None if the claim is no near copy."""
-    low, held = ([_base(one).lower() for one in side] for side in (ours, theirs))
-    matcher = SequenceMatcher(None, low, held, autojunk=False)
+    mine, others = ([_base(word).lower() for word in side] for side in (ours, theirs))
+    matcher = SequenceMatcher(None, mine, others, autojunk=False)
     same = sum(block.size for block in matcher.get_matching_blocks())
     return matcher if same >= NEAR_COPY * len(ours) else None
 
@@ -189,7 +186,7 @@ def exchanged(claim: str, passage: str) -> str:
 
     This also finds names and figures that occur elsewhere in the passage.
     """
-    claim, passage = (_FLAG.sub(" ", one) for one in (claim, passage))
+    claim, passage = (_FLAG.sub(" ", text) for text in (claim, passage))
     ours, theirs = tokens_of(claim), tokens_of(passage)
     matcher = _matched(ours, theirs)
     if matcher is None:
@@ -198,25 +195,27 @@ def exchanged(claim: str, passage: str) -> str:
     for kind, first, last, begin, end in matcher.get_opcodes():
         short = max(last - first, end - begin) <= LONGEST_EXCHANGE
         if kind == "replace" and short and _differ(plain[first:last], plainer[begin:end]):
-            said, held = " ".join(ours[first:last]), " ".join(theirs[begin:end])
-            return f"The quoted passage says “{held}” where the claim says “{said}”."
-    blocks = [one for one in matcher.get_matching_blocks() if one.size > 1] or matcher.get_matching_blocks()
+            own, other = " ".join(ours[first:last]), " ".join(theirs[begin:end])
+            return f"The quoted passage says “{other}” where the claim says “{own}”."
+    blocks = [
+        block for block in matcher.get_matching_blocks() if block.size > 1
+    ] or matcher.get_matching_blocks()
     begin, end = blocks[0].b, blocks[-1].b + blocks[-1].size
-    said, denied = (_count_negators(side) for side in (ours, theirs[begin:end]))
-    if said == denied or end - begin > 1.3 * len(ours):
+    own, other = (_count_negators(side) for side in (ours, theirs[begin:end]))
+    if own == other or end - begin > 1.3 * len(ours):
         return ""
     before, after = blocks[0].a, len(ours) - blocks[-1].a - blocks[-1].size
     if any(map(_is_negator, ours[:before])):  # `Without a reason` and `If there is no reason`
-        denied += any(map(_is_negator, theirs[max(begin - before - LONGEST_OPENING, 0) : begin]))
+        other += any(map(_is_negator, theirs[max(begin - before - LONGEST_OPENING, 0) : begin]))
     if after and any(map(_is_negator, ours[-after:])):
-        denied += any(map(_is_negator, theirs[end : end + after + LONGEST_EXCHANGE]))
-    return "" if said == denied else "The claim and the quoted passage differ in a negation."
+        other += any(map(_is_negator, theirs[end : end + after + LONGEST_EXCHANGE]))
+    return "" if own == other else "The claim and the quoted passage differ in a negation."
 
 
 def _count_negators(tokens: list[str]) -> int:
     """Count the negations of a passage. `neither … nor` counts once."""
-    found = [one.lower() for one in tokens if _is_negator(one)]
-    return len(found) - (found.count("nor") if "neither" in found else 0)
+    negators = [token.lower() for token in tokens if _is_negator(token)]
+    return len(negators) - (negators.count("nor") if "neither" in negators else 0)
 
 
 def _differ(mine: list[str], other: list[str]) -> bool:
@@ -224,23 +223,23 @@ def _differ(mine: list[str], other: list[str]) -> bool:
     figures = [figures_of(" ".join(side)).values for side in (mine, other)]
     if figures[0] and figures[1] and figures[0] != figures[1]:
         return True
-    names = [[_base(one) for one in side if one[0].isupper()] for side in (mine, other)]
-    present = Counter(one.lower() for one in names[1])
+    names = [[_base(word) for word in side if word[0].isupper()] for side in (mine, other)]
+    present = Counter(word.lower() for word in names[1])
     return bool(names[0] and names[1]) and not any(
-        _is_present(one, present, _acronyms(" ".join(other))) for one in names[0]
+        _is_present(word, present, _acronyms(" ".join(other))) for word in names[0]
     )
 
 
 def _without_starters(tokens: list[str], text: str) -> list[str]:
     """Return the tokens of a text with determiners, pronouns and the like in lower case at the start of
     sentences, where their capital does not make them names."""
-    found = list(tokens)
+    lowered = list(tokens)
     at = 0
     for sentence in sentences_in(text):
-        if at < len(found) and re.sub(r"['’].*$", "", found[at]).lower() in _STARTERS:
-            found[at] = found[at].lower()
+        if at < len(lowered) and re.sub(r"['’].*$", "", lowered[at]).lower() in _STARTERS:
+            lowered[at] = lowered[at].lower()
         at += len(tokens_of(sentence))
-    return found
+    return lowered
 
 
 def _is_negator(word: str) -> bool:
@@ -253,15 +252,15 @@ def _is_negator(word: str) -> bool:
 def opposed(claim: str, passage: str) -> str:
     """Return a message about a word of the claim whose opposite the passage says of the same thing, or an
     empty string."""
-    words = {one.lower() for one in tokens_of(claim)}
-    held = {one.lower() for one in tokens_of(passage)}
+    words = {token.lower() for token in tokens_of(claim)}
+    present = {token.lower() for token in tokens_of(passage)}
     if _count_negators(tokens_of(claim)) != _count_negators(tokens_of(passage)):
         return ""  # `cannot be changed after` and `must be set before`: negations are compared elsewhere
     for word in sorted(words & set(OPPOSITES)):
-        against = OPPOSITES[word] & held
-        if word in held or not against or OPPOSITES[word] & words:
+        against = OPPOSITES[word] & present
+        if word in present or not against or OPPOSITES[word] & words:
             continue
-        ours, theirs = _around(word, claim), set[str]().union(*(_around(one, passage) for one in against))
+        ours, theirs = _around(word, claim), set[str]().union(*(_around(token, passage) for token in against))
         if not ours or ours & theirs:
             return f"The quoted passage says the opposite of “{word}”."
     return ""
@@ -270,7 +269,7 @@ def opposed(claim: str, passage: str) -> str:
 def _around(word: str, text: str) -> set[str]:
     """Return the content words next to a word."""
     tokens = tokens_of(text)
-    places = [nth for nth, one in enumerate(tokens) if one.lower() == word]
+    places = [nth for nth, token in enumerate(tokens) if token.lower() == word]
     return {
         stem for at in places for side in (tokens[at + 1 :], tokens[:at][::-1]) for stem in _first_stems(side)
     }
@@ -283,14 +282,14 @@ def denied(claim: str, passage: str, *, strict: bool) -> str:
     passage mentions what it denies.
     """
     ours, theirs = _negated(claim), _negated(passage)
-    behind = " ".join(stem for one in theirs for stem in one.wider)
-    held, needed = stems(passage), stems(claim)
-    for one in ours:
-        if (strict or one.nearest <= held) and not any(stem in behind for stem in one.nearest):
+    behind = " ".join(stem for negation in theirs for stem in negation.wider)
+    present, needed = stems(passage), stems(claim)
+    for negation in ours:
+        if (strict or negation.nearest <= present) and not any(stem in behind for stem in negation.nearest):
             return "The claim denies what the quoted passage does not deny."
-    meant = {stem for one in ours for stem in (*one.nearest, *one.before)}
-    for one in theirs:
-        if one.nearest <= needed and not (one.nearest | one.before) & meant:
+    meant = {stem for negation in ours for stem in (*negation.nearest, *negation.before)}
+    for negation in theirs:
+        if negation.nearest <= needed and not (negation.nearest | negation.before) & meant:
             return "The quoted passage denies what the claim says."
     return ""
 
@@ -305,7 +304,7 @@ class _Negation(NamedTuple):
 
 
 def _negated(text: str) -> list[_Negation]:
-    found: list[_Negation] = []
+    negations: list[_Negation] = []
     before: list[str] = []
     for clause in _CLAUSE.split(_FLAG.sub(" ", text)):
         tokens = tokens_of(clause or "")
@@ -317,15 +316,15 @@ def _negated(text: str) -> list[_Negation]:
                 governed, elided = _first_stems(tokens[:at][::-1], 8), _first_stems(before, 12)
             if governed:
                 wider = frozenset((*governed, *elided))
-                found.append(_Negation(frozenset(governed[:2]), wider, frozenset(elided)))
+                negations.append(_Negation(frozenset(governed[:2]), wider, frozenset(elided)))
         before = tokens or before
-    return found
+    return negations
 
 
 def _first_stems(tokens: list[str], most: int = 2) -> list[str]:
-    found: list[str] = []
+    first: list[str] = []
     for token in tokens:
-        found += [stem for stem in stems(token) if stem not in found]
-        if len(found) >= most:
+        first += [stem for stem in stems(token) if stem not in first]
+        if len(first) >= most:
             break
-    return found[:most]
+    return first[:most]

@@ -8,23 +8,44 @@ from typing import NamedTuple
 
 from podium.brain.vocabulary import word_set
 
-_ONES = (
-    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
-    "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
-)  # fmt: skip
+_ONES = tuple(
+    """
+    zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
+    sixteen seventeen eighteen nineteen
+    """.split()
+)
 _SMALL = {word: value for value, word in enumerate(_ONES)} | {
-    "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80,
+    "twenty": 20,
+    "thirty": 30,
+    "forty": 40,
+    "fifty": 50,
+    "sixty": 60,
+    "seventy": 70,
+    "eighty": 80,
     "ninety": 90,
-}  # fmt: skip
+}
 _LARGE = {"hundred": 100, "thousand": 1_000, "million": 10**6, "billion": 10**9, "trillion": 10**12}
 MONTHS = {
     name: nth
     for nth, names in enumerate(
-        ("january jan", "february feb", "march mar", "april apr", "may", "june jun", "july jul", "august aug",
-         "september sep sept", "october oct", "november nov", "december dec"), 1
+        (
+            "january jan",
+            "february feb",
+            "march mar",
+            "april apr",
+            "may",
+            "june jun",
+            "july jul",
+            "august aug",
+            "september sep sept",
+            "october oct",
+            "november nov",
+            "december dec",
+        ),
+        1,
     )
     for name in names.split()
-}  # fmt: skip
+}
 _UNITS = {
     spelling: spellings.split()[0]
     for spellings in (
@@ -44,9 +65,7 @@ _UNITS = {
     for spelling in spellings.split()
 }  # fmt: skip
 _ADJECTIVES = re.compile(r"^(?:business|calendar|working|consecutive|full|statement|billing|us|american)$")
-_TOKEN = re.compile(
-    r"\d+(?:[.,]\d+)*|[%$€£¥]|°[CFcf]|µg|[^\W\d_]+(?:['’][^\W\d_]+)*", re.UNICODE
-)  # fmt: skip
+_TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[%$€£¥]|°[CFcf]|µg|[^\W\d_]+(?:['’][^\W\d_]+)*", re.UNICODE)
 _NAMES_OF_MONTHS = (
     r"(Jan(?:uary|\.)?|Feb(?:ruary|\.)?|Mar(?:ch|\.)?|Apr(?:il|\.)?|May|June?|July?|Aug(?:ust|\.)?"
     r"|Sept?(?:ember|\.)?|Oct(?:ober|\.)?|Nov(?:ember|\.)?|Dec(?:ember|\.)?)"
@@ -124,10 +143,10 @@ class Figures(NamedTuple):
 
     @property
     def values(self) -> Counter[str]:
-        found: Counter[str] = Counter()
-        for one, times in self.quantities.items():
-            found[one.value] += times
-        return found
+        totals: Counter[str] = Counter()
+        for quantity, times in self.quantities.items():
+            totals[quantity.value] += times
+        return totals
 
 
 def tokens_of(text: str) -> list[str]:
@@ -164,24 +183,24 @@ def figures_of(text: str, *, claim: bool = False) -> Figures:
 
 def _things(following: list[str]) -> frozenset[str]:
     """Return the words after a number, lower-cased, without a plural ending."""
-    return frozenset(one.lower().removesuffix("s")[:6] for one in following[:3] if len(one) > 3)
+    return frozenset(word.lower().removesuffix("s")[:6] for word in following[:3] if len(word) > 3)
 
 
 def _dates(text: str) -> tuple[list[Date], str]:
-    found: list[Date] = []
+    dates: list[Date] = []
 
     def take(match: re.Match[str]) -> str:
         parts = match.groupdict()
-        name = next((one for one in match.groups() if one and one[0].isalpha()), "")
+        name = next((group for group in match.groups() if group and group[0].isalpha()), "")
         month = int(parts.get("m") or 0) or MONTHS.get(name.lower().rstrip("."), 0)
-        found.append(Date(int(parts.get("y") or 0), month, int(parts.get("d") or 0)))
+        dates.append(Date(int(parts.get("y") or 0), month, int(parts.get("d") or 0)))
         return " ; "
 
     for pattern in _DATES:
         text = pattern.sub(take, text)
     for lone in _LONE_MONTH.finditer(text):
-        found.append(Date(0, MONTHS[lone[0].lower()], 0))
-    return found, text
+        dates.append(Date(0, MONTHS[lone[0].lower()], 0))
+    return dates, text
 
 
 def _number(tokens: list[str], at: int) -> tuple[str, int]:

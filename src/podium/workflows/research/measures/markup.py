@@ -30,9 +30,7 @@ _LEADING = re.compile(r"^(```|~~~)[^\n]*\n(?:(?!\1)[^\n]*\n)*|(?<=\n\n) (?=[^\s\
 """A block of code, or the space before a paragraph."""
 
 Kind = Literal["heading", "paragraph", "item", "row", "quote", "code"]
-_KINDS: dict[str, Kind] = {
-    "heading_open": "heading", "list_item_open": "item", "blockquote_open": "quote",
-}  # fmt: skip
+_KINDS: dict[str, Kind] = {"heading_open": "heading", "list_item_open": "item", "blockquote_open": "quote"}
 
 
 class Block(msgspec.Struct, frozen=True):
@@ -46,17 +44,19 @@ class Block(msgspec.Struct, frozen=True):
     quoted: bool = False
     """The block is part of a block quotation."""
     links: tuple[str, ...] = ()
+    headings: tuple[str, ...] = ()
+    """Column heading of each cell of a table row. Empty for the heading row itself."""
 
 
 def ids_of(citation: str) -> list[str]:
     """Return the source ids of one citation, without duplicates, in order."""
-    return list(dict.fromkeys(found.lower() for found in _ID.findall(citation)))
+    return list(dict.fromkeys(source_id.lower() for source_id in _ID.findall(citation)))
 
 
 def cleaned(markdown: str) -> str:
     """Clean a text for all measures and pages: remove control characters, our own delimiters, and a space
     before a paragraph, which a removed sentence may leave."""
-    text = _LEADING.sub(lambda found: found[0] if found[1] else "", _MARKS.sub("", safe(markdown)))
+    text = _LEADING.sub(lambda match: match[0] if match[1] else "", _MARKS.sub("", safe(markdown)))
     return text if text.count("[") <= MOST_BRACKETS else text.replace("[", "(")
 
 
@@ -69,13 +69,13 @@ def understands_citations(parser: MarkdownIt) -> None:
 def _citation(state: StateInline, silent: bool) -> bool:
     if not state.src.startswith(("[@", "[ @"), state.pos):
         return False
-    found = CITATION.match(state.src, state.pos, state.posMax)
-    ids = ids_of(found[0]) if found else []
-    if found is None or not ids:
+    match = CITATION.match(state.src, state.pos, state.posMax)
+    ids = ids_of(match[0]) if match else []
+    if match is None or not ids:
         return False
     if not silent:
         state.push("citation", "", 0).meta = {"ids": ids}
-    state.pos = found.end()
+    state.pos = match.end()
     return True
 
 
@@ -90,6 +90,7 @@ def blocks_of(markdown: str) -> tuple[Block, ...]:
 def _blocks(tokens: list[Token]) -> Iterator[Block]:
     inside: list[str] = []
     cells: list[str] = []
+    headings: list[str] = []
     level = 0
     for token in tokens:
         if token.nesting == 1:
@@ -97,24 +98,34 @@ def _blocks(tokens: list[Token]) -> Iterator[Block]:
             level = int(token.tag[1:]) if token.type == "heading_open" else 0
         elif token.nesting == -1:
             inside.pop()
-            if token.type == "tr_close" and cells:
-                yield Block("row", BETWEEN_CELLS.join(cells))
-                cells.clear()
+            if token.type == "tr_close" and any(cells):
+                filled = [nth for nth, cell in enumerate(cells) if cell]
+                text, own = (
+                    BETWEEN_CELLS.join(filter(None, cells)),
+                    [headings[nth] for nth in filled if headings],
+                )
+                yield Block("row", text, headings=tuple(own))
+            if token.type == "tr_close":
+                headings = cells if "thead_open" in inside else headings
+                cells = []
+            elif token.type == "table_close":
+                headings = []
         elif token.type in ("fence", "code_block"):
             yield Block("code", token.content)
+        elif token.type == "inline" and "tr_open" in inside:
+            cells.append(_text(token))
         elif token.type == "inline" and (text := _text(token)):
-            if "tr_open" in inside:
-                cells.append(text)
-                continue
-            links = tuple(str(one.attrs["href"]) for one in token.children or () if one.type == "link_open")
+            links = tuple(
+                str(child.attrs["href"]) for child in token.children or () if child.type == "link_open"
+            )
             yield Block(_kind(inside), text, level, "blockquote_open" in inside, links)
 
 
 def _kind(inside: list[str]) -> Kind:
     """Return the kind of the innermost known container."""
-    for one in reversed(inside):
-        if one in _KINDS:
-            return _KINDS[one]
+    for container in reversed(inside):
+        if container in _KINDS:
+            return _KINDS[container]
     return "paragraph"
 
 
@@ -139,5 +150,5 @@ def without_citations(text: str) -> str:
 def prose_of(markdown: str) -> list[str]:
     """Return the texts of paragraphs, list items and quotations, without citations."""
     kinds = ("paragraph", "item", "quote")
-    texts = (without_citations(one.text) for one in blocks_of(markdown) if one.kind in kinds)
+    texts = (without_citations(block.text) for block in blocks_of(markdown) if block.kind in kinds)
     return [text for text in texts if text]

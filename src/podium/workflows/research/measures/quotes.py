@@ -61,18 +61,18 @@ def locate(quote: str, text: str) -> tuple[int, int] | None:
     at = text.find(quote) if quote else -1
     if at >= 0 and any(map(str.isalnum, quote)) and _is_whole(text, at, at + len(quote)):
         return at, at + len(quote)
-    parts = [part for part in (_row(one).plain for one in _GAP.split(quote, MOST_GAPS)) if part.strip()]
+    parts = [part for part in (_row(piece).plain for piece in _GAP.split(quote, MOST_GAPS)) if part.strip()]
     if not parts:
         return None
     row = _kept_row(text)
-    found = _find(parts, row)
-    return None if found is None else _place(row, *found)
+    span = _find(parts, row)
+    return None if span is None else _place(row, *span)
 
 
 def parts_of(quote: str) -> list[str]:
     """Return the parts of a quotation with omissions, or an empty list if it has none."""
-    parts = [one.strip() for one in _GAP.split(quote[:LONGEST], MOST_GAPS)]
-    return [one for one in parts if any(map(str.isalnum, one))] if len(parts) > 1 else []
+    parts = [part.strip() for part in _GAP.split(quote[:LONGEST], MOST_GAPS)]
+    return [part for part in parts if any(map(str.isalnum, part))] if len(parts) > 1 else []
 
 
 def _is_whole(text: str, start: int, end: int) -> bool:
@@ -107,15 +107,15 @@ def _place(row: _Row, begin: int, end: int) -> tuple[int, int]:
 def _row(text: str) -> _Row:
     places, starts, ends = array("L"), array("L"), array("L")
     words, at = list[str](), 1
-    for found in _TOKEN.finditer(text):
-        word = found[0]
+    for match in _TOKEN.finditer(text):
+        word = match[0]
         word = word.lower() if word.isascii() and word.isalnum() else _plain(word)
         if not word:
             continue
         words.append(word)
         places.append(at)
-        starts.append(found.start())
-        ends.append(found.end())
+        starts.append(match.start())
+        ends.append(match.end())
         at += len(word) + 1
     return _Row(f" {' '.join(words)} ", places, starts, ends)
 
@@ -137,9 +137,9 @@ def _plain(word: str) -> str:
 class Excerpt(NamedTuple):
     """A quotation with the words around it."""
 
-    before: str
-    quote: str
-    after: str
+    before: str = ""
+    quote: str = ""
+    after: str = ""
 
 
 def excerpt(text: str, start: int, end: int, around: int = 280) -> Excerpt:
@@ -191,12 +191,12 @@ def overlap(markdown: str, texts: Mapping[str, str]) -> Overlap:
     copied: set[int] = set()
     passages: list[tuple[int, CopiedPassage]] = []
     for name, text in texts.items():
-        for first, passage in _found(name, text, written, rows):
+        for first, passage in _copied_passages(name, text, written, rows):
             places = range(first, first + len(passage.text.split()))
             if not copied.issuperset(places):
                 passages.append((first, passage))
                 copied.update(places)
-    return Overlap(len(copied) / total if total else 0.0, tuple(one for _, one in sorted(passages)))
+    return Overlap(len(copied) / total if total else 0.0, tuple(copy for _, copy in sorted(passages)))
 
 
 def _written(blocks: tuple[Block, ...]) -> _Written:
@@ -207,9 +207,9 @@ def _written(blocks: tuple[Block, ...]) -> _Written:
             continue
         text = _QUOTED.sub(" \n ", block.text) if CITED.search(block.text) else block.text
         for piece in CITED.sub(" ", text).split("\n"):
-            found = _WORD.findall(piece)
-            words += [*found, ""]
-            keys += [*map(_key, found), None]
+            tokens = _WORD.findall(piece)
+            words += [*tokens, ""]
+            keys += [*map(_key, tokens), None]
     return _Written(keys, words)
 
 
@@ -221,7 +221,7 @@ def _rows(keys: list[str | None]) -> Iterator[tuple[str | None, ...]]:
     return zip(*(keys[nth:] for nth in range(ROW)), strict=False)
 
 
-def _found(
+def _copied_passages(
     name: str, text: str, written: _Written, rows: set[tuple[str | None, ...]]
 ) -> Iterator[tuple[int, CopiedPassage]]:
     """Return the passages that one source shares with the article, each as long as possible."""
@@ -232,7 +232,7 @@ def _found(
             places.setdefault(row, at)
     if not places:
         return
-    spans = [found.span() for found in _WORD.finditer(text)]
+    spans = [match.span() for match in _WORD.finditer(text)]
     first = 0
     while first <= len(written.keys) - ROW:
         at = places.get(tuple(written.keys[first : first + ROW]))
@@ -276,9 +276,9 @@ def samples_of(text: str) -> frozenset[str]:
     """Return runs of letters that start at fixed pairs of letters, so that two texts give the same runs
     wherever they agree. Spaces, markup and figures do not count, because PDF files lose spaces."""
     letters = _LETTERS.sub("", text.lower())
-    found = frozenset(one[1] for one in _ANCHOR.finditer(letters))
-    if len(found) >= LEAST or letters.isascii() or len(letters) > 50_000:
-        return found
+    samples = frozenset(match[1] for match in _ANCHOR.finditer(letters))
+    if len(samples) >= LEAST or letters.isascii() or len(letters) > 50_000:
+        return samples
     return frozenset(letters[at : at + 12] for at in range(len(letters) - 11))  # scripts without these pairs
 
 
@@ -293,22 +293,22 @@ def translations_in(addresses: Mapping[str, str], language: str) -> set[str]:
     `guide.de.pdf` and `guide.fr.pdf`. One of them stays, in the wanted language if possible."""
     groups: dict[str, list[tuple[str, str]]] = {}
     for key, address in addresses.items():
-        found = _LANGUAGE.search(address)
-        code = found[1] if found and found[1] in _LANGUAGES else ""
+        match = _LANGUAGE.search(address)
+        code = match[1] if match and match[1] in _LANGUAGES else ""
         name = _LANGUAGE.sub("", address) if code else address
         groups.setdefault(name, []).append((key, code))
-    left: set[str] = set()
+    dropped: set[str] = set()
     for group in groups.values():
         order = (language, "en", "")
-        kept = min(group, key=lambda one: order.index(one[1]) if one[1] in order else len(order))
-        left |= {key for key, _ in group} - {kept[0]}
-    return left
+        best = min(group, key=lambda entry: order.index(entry[1]) if entry[1] in order else len(order))
+        dropped |= {key for key, _ in group} - {best[0]}
+    return dropped
 
 
 def works_of(texts: Mapping[str, str]) -> list[list[str]]:
     """Group the ids of texts that are the same work. The text that contains the others comes first."""
     groups: list[list[str]] = []
-    for key in sorted(texts, key=lambda one: -len(samples_of(texts[one]))):
+    for key in sorted(texts, key=lambda key: -len(samples_of(texts[key]))):
         home = next((group for group in groups if is_contained(texts[key], texts[group[0]])), None)
         if home is None:
             groups.append([key])

@@ -47,19 +47,19 @@ _CONCLUSION = re.compile(
 )
 
 
-class Structure(msgspec.Struct, frozen=True):
-    """Share of the expectations that are met, and a sentence for each that is not."""
+class Score(msgspec.Struct, frozen=True):
+    """Share of the rules that an article meets, and a sentence for each that it does not."""
 
     score: float
     findings: tuple[str, ...]
 
 
-def structure(markdown: str, content_type: str) -> Structure:
+def structure(markdown: str, content_type: str) -> Score:
     """Score an article's structure. Every rule has the same weight; sections and paragraphs count
     proportionally."""
     shape = CONTENT_TYPES.get(content_type, CONTENT_TYPES["article"])
     blocks = blocks_of(markdown)
-    told = [
+    results = [
         _title(blocks),
         _introduction(blocks),
         _sections(blocks, shape),
@@ -68,47 +68,53 @@ def structure(markdown: str, content_type: str) -> Structure:
         _paragraphs(blocks, shape),
         *(_part(blocks, *part) for part in shape.parts),
     ]
-    if not any(one.kind in ("paragraph", "item") for one in blocks):
-        return Structure(0.0, ("There is no text.",))
-    return Structure(fmean(score for score, _ in told), tuple(finding for _, finding in told if finding))
+    if not any(block.kind in ("paragraph", "item") for block in blocks):
+        return Score(0.0, ("There is no text.",))
+    return _scored(results)
+
+
+def _scored(rules: list[tuple[float, str]]) -> Score:
+    return Score(fmean(score for score, _ in rules), tuple(finding for _, finding in rules if finding))
 
 
 def sections_of(blocks: tuple[Block, ...]) -> list[Block]:
     """Return the section headings: those of the highest level below the title."""
-    below = [one for one in blocks if one.kind == "heading" and one.level > 1]
-    top = min((one.level for one in below), default=0)
-    return [one for one in below if one.level == top]
+    below = [heading for heading in blocks if heading.kind == "heading" and heading.level > 1]
+    top = min((heading.level for heading in below), default=0)
+    return [heading for heading in below if heading.level == top]
 
 
 def _title(blocks: tuple[Block, ...]) -> tuple[float, str]:
-    titles = [one for one in blocks if one.kind == "heading" and one.level == 1]
+    titles = [block for block in blocks if block.kind == "heading" and block.level == 1]
     if len(titles) == 1 and blocks[0] is titles[0]:
         return 1.0, ""
-    return (0.5, "There are several titles.") if len(titles) > 1 else (
-        (0.5, "The title is not at the top.") if titles else (0.0, "There is no title.")
-    )  # fmt: skip
+    return (
+        (0.5, "There are several titles.")
+        if len(titles) > 1
+        else ((0.5, "The title is not at the top.") if titles else (0.0, "There is no title."))
+    )
 
 
 def _introduction(blocks: tuple[Block, ...]) -> tuple[float, str]:
     """Check for text before the first section, or for a first section that is an introduction."""
-    for one in blocks:
-        if one.kind == "heading" and one.level > 1:
-            fits = bool(_INTRODUCTION.search(one.text))
+    for block in blocks:
+        if block.kind == "heading" and block.level > 1:
+            fits = bool(_INTRODUCTION.search(block.text))
             return float(fits), "" if fits else "There is no introduction before the first section."
-        if one.kind == "paragraph":
+        if block.kind == "paragraph":
             return 1.0, ""
     return 0.0, "There is no introduction."
 
 
 def _sections(blocks: tuple[Block, ...], shape: ArticleShape) -> tuple[float, str]:
-    found = len(sections_of(blocks))
-    told = "" if found >= shape.sections else f"{found} of {shape.sections} sections."
-    return min(found / shape.sections, 1.0), told
+    count = len(sections_of(blocks))
+    finding = "" if count >= shape.sections else f"{count} of {shape.sections} sections."
+    return min(count / shape.sections, 1.0), finding
 
 
 def _conclusion(blocks: tuple[Block, ...]) -> tuple[float, str]:
     """Check that one of the last two headings is a conclusion (references may follow) with text below it."""
-    headings = [nth for nth, one in enumerate(blocks) if one.kind == "heading" and one.level > 1]
+    headings = [nth for nth, block in enumerate(blocks) if block.kind == "heading" and block.level > 1]
     for nth in headings[-2:]:
         written = nth + 1 < len(blocks) and blocks[nth + 1].kind != "heading"
         if written and _CONCLUSION.search(blocks[nth].text):
@@ -118,7 +124,7 @@ def _conclusion(blocks: tuple[Block, ...]) -> tuple[float, str]:
 
 def _levels(blocks: tuple[Block, ...]) -> tuple[float, str]:
     """Check that no heading skips a level."""
-    levels = [one.level for one in blocks if one.kind == "heading"]
+    levels = [block.level for block in blocks if block.kind == "heading"]
     jumps = sum(after > before + 1 for before, after in zip([1, *levels], levels, strict=False))
     if not jumps:
         return 1.0, ""
@@ -126,19 +132,22 @@ def _levels(blocks: tuple[Block, ...]) -> tuple[float, str]:
 
 
 def _paragraphs(blocks: tuple[Block, ...], shape: ArticleShape) -> tuple[float, str]:
-    lengths = [len(words_in(without_citations(one.text))) for one in blocks if one.kind == "paragraph"]
+    lengths = [len(words_in(without_citations(block.text))) for block in blocks if block.kind == "paragraph"]
     if not lengths:
         return 0.0, "There are no paragraphs."
     long = sum(words > shape.paragraph for words in lengths)
-    told = f"{long} of {len(lengths)} paragraphs have more than {shape.paragraph} words." if long else ""
-    return 1 - long / len(lengths), told
+    finding = f"{long} of {len(lengths)} paragraphs have more than {shape.paragraph} words." if long else ""
+    return 1 - long / len(lengths), finding
 
 
 def _part(blocks: tuple[Block, ...], name: str, pattern: str) -> tuple[float, str]:
-    found = any(one.kind == "heading" and re.search(pattern, one.text, re.IGNORECASE) for one in blocks)
-    return float(found), "" if found else f"A research report has a section with {name}."
+    present = any(
+        block.kind == "heading" and re.search(pattern, block.text, re.IGNORECASE) for block in blocks
+    )
+    return float(present), "" if present else f"A research report has a section with {name}."
 
 
+# textstat would need NLTK (30 MB, 1 s to import), which downloads a dictionary at the first use.
 _EXCEPTIONS = {
     "area": 3, "areas": 3, "business": 2, "businesses": 3, "chaos": 2, "colonel": 2, "cooperate": 4,
     "cooperation": 5, "coordinate": 4, "create": 2, "created": 3, "creates": 2, "diabetes": 4, "diet": 2,
@@ -183,11 +192,11 @@ def _of_part(word: str) -> int:
     plain = word.removesuffix("'s")
     if plain in _EXCEPTIONS:
         return _EXCEPTIONS[plain]
-    found = len(_VOWELS.findall(plain))
+    count = len(_VOWELS.findall(plain))
     if len(plain) > 3:
-        found -= bool(_SILENT.search(plain)) + len(_JOINT.findall(plain))
-        found += len(_SYLLABIC.findall(plain)) + len(_APART.findall(plain))
-    return max(found, 1)
+        count -= bool(_SILENT.search(plain)) + len(_JOINT.findall(plain))
+        count += len(_SYLLABIC.findall(plain)) + len(_APART.findall(plain))
+    return max(count, 1)
 
 
 PLAIN = 60.0
@@ -260,18 +269,11 @@ _STOP = word_set(
 )
 
 
-class Seo(msgspec.Struct, frozen=True):
-    """Mean of all rules, and possible improvements."""
-
-    score: float
-    findings: tuple[str, ...]
-
-
-def seo(markdown: str, topic: str) -> Seo:
+def seo(markdown: str, topic: str) -> Score:
     """Score an article's SEO. Every rule has the same weight."""
     blocks = blocks_of(markdown)
     keys = keywords(topic)
-    told = [
+    results = [
         _seo_title(blocks),
         _in_title(blocks, keys),
         _in_beginning(blocks, keys),
@@ -280,25 +282,25 @@ def seo(markdown: str, topic: str) -> Seo:
         _description(markdown),
         _links(blocks),
     ]
-    return Seo(fmean(score for score, _ in told), tuple(finding for _, finding in told if finding))
+    return _scored(results)
 
 
 def keywords(topic: str) -> frozenset[str]:
     """Return the stemmed words of a topic that a reader would search for."""
-    found = [word.lower() for word in words_in(topic[:500])]
-    kept = [word for word in found if word not in _STOP and len(word) > 1]
-    return frozenset(map(_stem, kept or found))
+    words = [word.lower() for word in words_in(topic[:500])]
+    content = [word for word in words if word not in _STOP and len(word) > 1]
+    return frozenset(map(_stem, content or words))
 
 
 def title_of(markdown: str) -> str:
     """Return the article's title, or an empty string."""
-    titles = (one.text for one in blocks_of(markdown) if one.kind == "heading" and one.level == 1)
+    titles = (block.text for block in blocks_of(markdown) if block.kind == "heading" and block.level == 1)
     return without_citations(next(titles, ""))
 
 
 def description_of(markdown: str) -> str:
     """Return the description for search results: the start of the first paragraph."""
-    first = next((one.text for one in blocks_of(markdown) if one.kind == "paragraph"), "")
+    first = next((block.text for block in blocks_of(markdown) if block.kind == "paragraph"), "")
     text = without_citations(first)
     if len(text) <= DESCRIPTION[1]:
         return text
@@ -322,7 +324,7 @@ def _share(text: str, keys: frozenset[str]) -> float:
 
 
 def _seo_title(blocks: tuple[Block, ...]) -> tuple[float, str]:
-    title = next((one.text for one in blocks if one.kind == "heading" and one.level == 1), "")
+    title = next((block.text for block in blocks if block.kind == "heading" and block.level == 1), "")
     if not title:
         return 0.0, "There is no title."
     if TITLE[0] <= len(title) <= TITLE[1]:
@@ -331,28 +333,31 @@ def _seo_title(blocks: tuple[Block, ...]) -> tuple[float, str]:
 
 
 def _in_title(blocks: tuple[Block, ...], keys: frozenset[str]) -> tuple[float, str]:
-    title = next((one.text for one in blocks if one.kind == "heading" and one.level == 1), "")
+    title = next((block.text for block in blocks if block.kind == "heading" and block.level == 1), "")
     share = _share(title, keys)
     return min(share * 2, 1.0), "" if share >= 0.5 else "The title does not name the topic."
 
 
 def _in_beginning(blocks: tuple[Block, ...], keys: frozenset[str]) -> tuple[float, str]:
-    texts = (without_citations(one.text) for one in blocks if one.kind in ("paragraph", "item"))
+    texts = (without_citations(block.text) for block in blocks if block.kind in ("paragraph", "item"))
     share = _share(" ".join(words_in(" ".join(texts))[:BEGINNING]), keys)
     return min(share * 2, 1.0), "" if share >= 0.5 else "The first words do not name the topic."
 
 
 def _in_headings(blocks: tuple[Block, ...], keys: frozenset[str]) -> tuple[float, str]:
-    headings = [one.text for one in blocks if one.kind == "heading" and one.level > 1]
+    headings = [block.text for block in blocks if block.kind == "heading" and block.level > 1]
     if not headings:
         return 0.0, "There are no headings."
-    found = any(_share(text, keys) > 0 for text in headings)
-    return (1.0, "") if found else (0.5, "No heading has a word of the topic.")
+    named = any(_share(text, keys) > 0 for text in headings)
+    return (1.0, "") if named else (0.5, "No heading has a word of the topic.")
 
 
 def _density(blocks: tuple[Block, ...], keys: frozenset[str]) -> tuple[float, str]:
     words = [
-        _stem(word) for one in blocks if one.kind != "code" for word in words_in(without_citations(one.text))
+        _stem(word)
+        for block in blocks
+        if block.kind != "code"
+        for word in words_in(without_citations(block.text))
     ]
     if not words or not keys:
         return 0.0, "There is no text."
@@ -373,5 +378,5 @@ def _description(markdown: str) -> tuple[float, str]:
 
 def _links(blocks: tuple[Block, ...]) -> tuple[float, str]:
     """Check for links. Citations count, because they become links."""
-    found = any(one.links or CITED.search(one.text) for one in blocks)
-    return float(found), "" if found else "Nothing links to a source."
+    linked = any(block.links or CITED.search(block.text) for block in blocks)
+    return float(linked), "" if linked else "Nothing links to a source."

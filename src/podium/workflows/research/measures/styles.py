@@ -36,9 +36,19 @@ _BODIES = re.compile(
 )
 _DATE = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?(?!\d)")
 MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
-    "November", "December",
-)  # fmt: skip
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
 LONGEST = 80
 """Maximum characters of a name."""
 
@@ -90,13 +100,13 @@ def names_of(authors: list[str] | tuple[str, ...]) -> list[Name]:
 
 def date_of(text: str) -> Date | None:
     """Parse an ISO date or its beginning. None if there is none."""
-    found = _DATE.match(text.strip())
-    if found is None or not 1000 <= int(found[1]) <= 2999:
+    match = _DATE.match(text.strip())
+    if match is None or not 1000 <= int(match[1]) <= 2999:
         return None
-    month, day = int(found[2] or 0), int(found[3] or 0)
+    month, day = int(match[2] or 0), int(match[3] or 0)
     if not 1 <= month <= 12:
-        return Date(int(found[1]))
-    return Date(int(found[1]), month, day if 1 <= day <= 31 else 0)
+        return Date(int(match[1]))
+    return Date(int(match[1]), month, day if 1 <= day <= 31 else 0)
 
 
 def listed(names: list[str], word: str) -> str:
@@ -107,8 +117,19 @@ def listed(names: list[str], word: str) -> str:
 
 STYLES = ("apa", "mla", "chicago", "numeric")
 _MLA_MONTHS = (
-    "Jan.", "Feb.", "Mar.", "Apr.", "May", "June", "July", "Aug.", "Sept.", "Oct.", "Nov.", "Dec.",
-)  # fmt: skip
+    "Jan.",
+    "Feb.",
+    "Mar.",
+    "Apr.",
+    "May",
+    "June",
+    "July",
+    "Aug.",
+    "Sept.",
+    "Oct.",
+    "Nov.",
+    "Dec.",
+)
 SHORT = 4
 """Words of a title that replaces a missing author."""
 
@@ -146,10 +167,10 @@ class _Cited(NamedTuple):
 def render(markdown: str, sources: Sequence[Source], style: str = "numeric") -> Rendered:
     """Replace every `[@s3; @s7]` with the style's citation. Unknown ids are removed."""
     style = style if style in STYLES else "numeric"
-    found = {one.source_id: one for one in references(markdown, sources, style)}
+    entries = {entry.source_id: entry for entry in references(markdown, sources, style)}
 
     def put(match: re.Match[str]) -> str:
-        marks = [found[one].mark for one in ids_of(match[0]) if one in found]
+        marks = [entries[source_id].mark for source_id in ids_of(match[0]) if source_id in entries]
         if not marks:
             return "" if ids_of(match[0]) else match[0]
         if style == "numeric":
@@ -161,17 +182,17 @@ def render(markdown: str, sources: Sequence[Source], style: str = "numeric") -> 
         return f"{match[1]}({'; '.join(marks)})"
 
     text = re.sub(r"([ \t]?)" + CITATION.pattern, put, markdown)
-    return Rendered(text, bibliography(list(found.values()), style))
+    return Rendered(text, bibliography(list(entries.values()), style))
 
 
 def references(markdown: str, sources: Sequence[Source], style: str = "numeric") -> list[Reference]:
     """Return the cited sources in the order of the style: by number or by name."""
-    known = {one.id: one for one in sources}
-    cited = dict.fromkeys(
-        one for group in CITATION.findall(markdown) for one in ids_of(group) if one in known
+    known = {source.id: source for source in sources}
+    source_ids = dict.fromkeys(
+        source_id for group in CITATION.findall(markdown) for source_id in ids_of(group) if source_id in known
     )
-    gathered = _gathered([known[one] for one in cited])
-    entries = [(one, Reference(one.source.id, *_WRITERS[style](one))) for one in gathered]
+    gathered = _gathered([known[source_id] for source_id in source_ids])
+    entries = [(cited, Reference(cited.source.id, *_WRITERS[style](cited))) for cited in gathered]
     if style != "numeric":
         entries.sort(key=lambda pair: (_sorting(pair[0]), pair[0].suffix, pair[0].number))
     return [entry for _, entry in entries]
@@ -180,13 +201,13 @@ def references(markdown: str, sources: Sequence[Source], style: str = "numeric")
 def bibliography(entries: Sequence[Reference], style: str = "numeric") -> str:
     """Return references as a Markdown list."""
     sign = "{0}. " if style == "numeric" else "- "
-    return "\n".join(sign.format(one.mark) + one.text for one in entries)
+    return "\n".join(sign.format(entry.mark) + entry.text for entry in entries)
 
 
 def _gathered(sources: list[Source]) -> list[_Cited]:
     """Collect everything that is needed to distinguish the sources."""
-    names = [names_of(one.authors) for one in sources]
-    dates = [date_of(one.published) for one in sources]
+    names = [names_of(source.authors) for source in sources]
+    dates = [date_of(source.published) for source in sources]
     keys = [
         (_who(source, name), date and date.year)
         for source, name, date in zip(sources, names, dates, strict=True)
@@ -194,12 +215,15 @@ def _gathered(sources: list[Source]) -> list[_Cited]:
     who = [key[0] for key in keys]
     return [
         _Cited(
-            source, names[nth], dates[nth],
+            source,
+            names[nth],
+            dates[nth],
             _letter(keys[:nth].count(keys[nth])) if keys.count(keys[nth]) > 1 else "",
-            nth + 1, who.count(who[nth]) > 1,
+            nth + 1,
+            who.count(who[nth]) > 1,
         )
         for nth, source in enumerate(sources)
-    ]  # fmt: skip
+    ]
 
 
 def _letter(nth: int) -> str:
@@ -207,14 +231,14 @@ def _letter(nth: int) -> str:
     return (_letter(nth // 26 - 1) if nth >= 26 else "") + chr(ord("a") + nth % 26)
 
 
-def _sorting(one: _Cited) -> str:
-    first = one.names[0] if one.names else None
+def _sorting(cited: _Cited) -> str:
+    first = cited.names[0] if cited.names else None
     key = (
         f"{first.family} {first.given}"
         if first
-        else re.sub(r"^(?:the|an?)\s+", "", _title(one.source).lower())
+        else re.sub(r"^(?:the|an?)\s+", "", _title(cited.source).lower())
     )
-    return f"{key} {one.date.year if one.date else ''}".casefold()
+    return f"{key} {cited.date.year if cited.date else ''}".casefold()
 
 
 # ── parts of a citation ──────────────────────────────────────────────────────────────────────────
@@ -274,14 +298,16 @@ def _joined(*parts: str) -> str:
 # ── styles ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def _apa(one: _Cited) -> tuple[str, str]:
-    source, date = one.source, one.date
-    year = f"{date.year if date else 'n.d.'}{('-' if not date else '') + one.suffix if one.suffix else ''}"
+def _apa(cited: _Cited) -> tuple[str, str]:
+    source, date = cited.source, cited.date
+    year = (
+        f"{date.year if date else 'n.d.'}{('-' if not date else '') + cited.suffix if cited.suffix else ''}"
+    )
     when = year
     if date and date.month:
         when += f", {MONTHS[date.month - 1]}{f' {date.day}' if date.day else ''}"
     names = [
-        cell(f"{name.family}, {name.initials}" if name.given else name.family, 160) for name in one.names
+        cell(f"{name.family}, {name.initials}" if name.given else name.family, 160) for name in cited.names
     ]
     names = [*names[:19], "…", names[-1]] if len(names) > 20 else names
     title = f"*{_ended(cell(_title(source), 300))}*"
@@ -289,13 +315,13 @@ def _apa(one: _Cited) -> tuple[str, str]:
     where = _where(source, retrieved=f"Retrieved {_long_date(read)}, from " if read and not date else "")
     site = site_of(source.url)
     head = [f"{_ended(listed(names, '&'))} ({when}).", title] if names else [title, f"({when})."]
-    return _marked(_who(source, one.names, "&"), f", {year}"), _joined(
+    return _marked(_who(source, cited.names, "&"), f", {year}"), _joined(
         *head, site and f"{cell(site, 80)}.", where
     )
 
 
-def _mla(one: _Cited) -> tuple[str, str]:
-    source, date, names = one.source, one.date, one.names
+def _mla(cited: _Cited) -> tuple[str, str]:
+    source, date, names = cited.source, cited.date, cited.names
     first = [cell(f"{name.family}, {name.given}" if name.given else name.family, 160) for name in names[:1]]
     second = [cell(f"{name.given} {name.family}".strip(), 160) for name in names[1:2]]
     who = f"{first[0]}, et al." if len(names) > 2 else ", and ".join(first + second)
@@ -308,14 +334,14 @@ def _mla(one: _Cited) -> tuple[str, str]:
     read = date_of(source.retrieved_at)
     seen = f"Accessed {_long_date(read, months=_MLA_MONTHS, day_first=True)}." if read and not date else ""
     mark = _who(source, names)
-    mark += f", “{cell(_short(source), 120)}”" if one.ambiguous and names else ""
+    mark += f", “{cell(_short(source), 120)}”" if cited.ambiguous and names else ""
     text = _joined(who and _ended(who), f"“{_ended(cell(_title(source), 300))}”")
     return mark, _joined(text, _ended(", ".join(part for part in parts if part)) if any(parts) else "", seen)
 
 
-def _chicago(one: _Cited) -> tuple[str, str]:
-    source, date, names = one.source, one.date, one.names
-    year = f"{date.year if date else 'n.d.'}{one.suffix}"
+def _chicago(cited: _Cited) -> tuple[str, str]:
+    source, date, names = cited.source, cited.date, cited.names
+    year = f"{date.year if date else 'n.d.'}{cited.suffix}"
     first = [cell(f"{name.family}, {name.given}" if name.given else name.family, 160) for name in names[:1]]
     others = [cell(f"{name.given} {name.family}".strip(), 160) for name in names[1:]]
     shown = [*first, *others] if len(names) <= 10 else [*first, *others[:6], "et al."]
@@ -330,19 +356,19 @@ def _chicago(one: _Cited) -> tuple[str, str]:
     return _marked(_who(source, names), f"{'' if date else ','} {year}"), _joined(*head, *tail)
 
 
-def _numeric(one: _Cited) -> tuple[str, str]:
-    source = one.source
-    names = [cell(f"{name.given} {name.family}".strip(), 160) for name in one.names]
+def _numeric(cited: _Cited) -> tuple[str, str]:
+    source = cited.source
+    names = [cell(f"{name.given} {name.family}".strip(), 160) for name in cited.names]
     who = f"{', '.join(names[:3])} et al." if len(names) > 3 else ", ".join(names)
     site = site_of(source.url)
-    when = _long_date(one.date) if one.date else "no date" if site else ""
-    told = [
+    when = _long_date(cited.date) if cited.date else "no date" if site else ""
+    parts = [
         who and _ended(who),
         f"*{_ended(cell(_title(source), 300))}*",
         site and f"{cell(site, 80)},",
         when and f"{when}.",
     ]
-    return str(one.number), _joined(*told, _where(source))
+    return str(cited.number), _joined(*parts, _where(source))
 
 
 _WRITERS: dict[str, Callable[[_Cited], tuple[str, str]]] = {

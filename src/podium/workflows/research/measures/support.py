@@ -23,7 +23,7 @@ from podium.workflows.research.measures.differences import (
     opposed,
     stems,
 )
-from podium.workflows.research.measures.figures import NEGATORS, Figures, figures_of, tokens_of
+from podium.workflows.research.measures.figures import NEGATORS, Date, Figures, figures_of, tokens_of
 from podium.workflows.research.measures.markup import BETWEEN_CELLS
 from podium.workflows.research.measures.quotes import locate
 from podium.workflows.research.measures.text import sentences_in
@@ -66,8 +66,8 @@ def missing_support(
     abbreviations are spelled out. `read` means that a fact checker has read the passage and says that it
     supports the claim; then only contradictions count.
     """
-    needed, held = stems(claim), stems(passage)
-    if len(held) < min(LEAST_WORDS, max(len(needed), 1)):
+    needed, present = stems(claim), stems(passage)
+    if len(present) < min(LEAST_WORDS, max(len(needed), 1)):
         return "The quoted passage is too short to support the claim."
     if is_copied(claim, passage):
         return ""
@@ -123,8 +123,8 @@ def find_support(claim: str, text: str, context: str = "") -> tuple[int, int] | 
     span = supporting_span(claim, text, *copied, context, read=False) if copied else None
     if span is not None:
         return span
-    places = [(len(needed & held), start, end) for start, end, held in _indexed(text)]
-    best = sorted((one for one in places if one[0]), key=lambda one: (-one[0], one[1]))[:TRIED]
+    places = [(len(needed & present), start, end) for start, end, present in _indexed(text)]
+    best = sorted((place for place in places if place[0]), key=lambda place: (-place[0], place[1]))[:TRIED]
     for _, start, end in best:
         if _is_replaced(claim, text[start:end]):  # the most similar sentence says something else
             return None
@@ -137,16 +137,20 @@ def find_support(claim: str, text: str, context: str = "") -> tuple[int, int] | 
 def _together(claim: str, needed: set[str], text: str, context: str) -> tuple[int, int] | None:
     """Find support by a few separate sentences, each with a part of the claim, and return the one with the
     largest part. They must contain more of the claim's words than a single passage."""
-    chosen, left = list[tuple[int, int]](), set(needed)
+    chosen, missing = list[tuple[int, int]](), set(needed)
     sentences = _indexed(text)
-    while len(chosen) < MOST_PARTS and left:
-        start, end, held = max(sentences, key=lambda one: (len(left & one[2]), -one[0]), default=(0, 0, left))
-        if len(left & held) < LEAST_WORDS or end == 0:
+    while len(chosen) < MOST_PARTS and missing:
+        start, end, present = max(
+            sentences,
+            key=lambda sentence: (len(missing & sentence[2]), -sentence[0]),
+            default=(0, 0, missing),
+        )
+        if len(missing & present) < LEAST_WORDS or end == 0:
             break
         chosen.append((start, end))
-        left -= held
+        missing -= present
     joined = "\n".join(text[start:end] for start, end in sorted(chosen))
-    if len(chosen) < 2 or len(left) / len(needed) > 1 - PARTS_HOLD:
+    if len(chosen) < 2 or len(missing) / len(needed) > 1 - PARTS_HOLD:
         return None
     return None if missing_support(claim, joined, context) else chosen[0]
 
@@ -161,7 +165,7 @@ def _indexed(text: str) -> tuple[tuple[int, int, frozenset[str]], ...]:
 def own_passage(text: str, start: int, end: int) -> str:
     """Return the whole sentences that contain a quotation."""
     low, high = max(start - LONGEST, 0), min(end + LONGEST, len(text))
-    within = [one for one in _sentence_spans(text, low, high) if one[0] < end and one[1] > start]
+    within = [span for span in _sentence_spans(text, low, high) if span[0] < end and span[1] > start]
     return text[within[0][0] : within[-1][1]] if within else text[start:end]
 
 
@@ -176,9 +180,9 @@ def _is_replaced(claim: str, own: str) -> bool:
     if len(needed & stems(own)) / len(needed) < NEARLY_ALL:
         return False
     ours, theirs = figures_of(claim, claim=True), figures_of(own)
-    years = {str(one.year) for one in theirs.dates}
+    years = {str(date.year) for date in theirs.dates}
     changed = set(ours.values) - set(theirs.values) - years and set(theirs.values) - set(ours.values)
-    dated = theirs.dates and any(not any(one.covers(date) for one in theirs.dates) for date in ours.dates)
+    dated = theirs.dates and any(not _has_date(theirs, date) for date in ours.dates)
     other = is_near_copy(claim, own) and lacks_names(claim, own)
     return bool(changed or dated or other or exchanged(claim, own) or denied(claim, own, strict=False))
 
@@ -186,18 +190,24 @@ def _is_replaced(claim: str, own: str) -> bool:
 def _spans(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     low, high = max(start - LONGEST, 0), min(end + LONGEST, len(text))
     sentences = _sentence_spans(text, low, high)
-    first = max((nth for nth, one in enumerate(sentences) if one[0] <= start), default=0)
-    last = min((nth for nth, one in enumerate(sentences) if one[1] >= end), default=len(sentences) - 1)
+    first = max((nth for nth, sentence in enumerate(sentences) if sentence[0] <= start), default=0)
+    last = min(
+        (nth for nth, sentence in enumerate(sentences) if sentence[1] >= end), default=len(sentences) - 1
+    )
     whole = sentences and _is_whole_clause(text, start, end)
     if whole or not sentences:
         yield start, end
     if not sentences:
         return
     wider = sorted(
-        (sentences[min(last + after, len(sentences) - 1)][1] - sentences[max(first - before, 0)][0],
-         sentences[max(first - before, 0)][0], sentences[min(last + after, len(sentences) - 1)][1])
-        for before in range(WIDEST + 1) for after in range(WIDEST + 1)
-    )  # fmt: skip
+        (
+            sentences[min(last + after, len(sentences) - 1)][1] - sentences[max(first - before, 0)][0],
+            sentences[max(first - before, 0)][0],
+            sentences[min(last + after, len(sentences) - 1)][1],
+        )
+        for before in range(WIDEST + 1)
+        for after in range(WIDEST + 1)
+    )
     yield from ((begin, stop) for length, begin, stop in wider if length <= max(LONGEST, end - start))
 
 
@@ -205,40 +215,44 @@ def _is_whole_clause(text: str, start: int, end: int) -> bool:
     """True if a quotation leaves out no negation of its sentence before or after it."""
     before = re.split(r"[.!?\n]", text[max(start - 300, 0) : start])[-1]
     after = re.split(r"[.!?\n]", text[end : end + 300])[0]
-    return not {one.lower() for one in tokens_of(f"{before} ; {after}")} & NEGATORS
+    return not {token.lower() for token in tokens_of(f"{before} ; {after}")} & NEGATORS
 
 
 def _sentence_spans(text: str, low: int, high: int) -> list[tuple[int, int]]:
     """Return the spans of sentences. A blank line also ends a sentence."""
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     for block in re.finditer(r"\S(?:[^\n]|\n(?!\s*\n))*", text[low:high]):
         at = low + block.start()
         for sentence in sentences_in(block[0]):
             begin = text.find(sentence[:40], at, high)
             if begin < 0:
                 continue
-            found.append((begin, min(begin + len(sentence), high)))
-            at = found[-1][1]
-    return found
+            spans.append((begin, min(begin + len(sentence), high)))
+            at = spans[-1][1]
+    return spans
 
 
 # ── figures ──────────────────────────────────────────────────────────────────────────────────────
 
 
+def _has_date(passage: Figures, date: Date) -> bool:
+    return any(known.covers(date) for known in passage.dates)
+
+
 def _figures(claim: Figures, passage: Figures) -> str:
-    years = {str(one.year) for one in passage.dates if one.year}
+    years = {str(date.year) for date in passage.dates if date.year}
     for date in claim.dates:
-        if not any(one.covers(date) for one in passage.dates):
+        if not _has_date(passage, date):
             return "The quoted passage does not hold a date of the claim."
-    values, units = passage.values, {one.unit for one in passage.quantities}
-    for one in claim.quantities:
-        if one.value not in values and one.value not in years:
-            return f"The quoted passage does not hold the figure {one.value}."
-        same = [other.unit for other in passage.quantities if other.value == one.value]
-        if one.unit and same and one.unit not in same and (any(same) or one.unit not in units):
-            return f"The quoted passage gives {one.value} in another unit."
-        if not one.unit and same and all(unit in "%$€£¥" and unit for unit in same):
-            return f"The quoted passage gives {one.value} in {same[0]}."
+    values, units = passage.values, {quantity.unit for quantity in passage.quantities}
+    for quantity in claim.quantities:
+        if quantity.value not in values and quantity.value not in years:
+            return f"The quoted passage does not hold the figure {quantity.value}."
+        same = [other.unit for other in passage.quantities if other.value == quantity.value]
+        if quantity.unit and same and quantity.unit not in same and (any(same) or quantity.unit not in units):
+            return f"The quoted passage gives {quantity.value} in another unit."
+        if not quantity.unit and same and all(unit in "%$€£¥" and unit for unit in same):
+            return f"The quoted passage gives {quantity.value} in {same[0]}."
     for value, things in claim.counts:
         if value not in values and any(things & others for others in passage.counted):
             return f"The quoted passage does not hold the figure {value}."
@@ -249,14 +263,14 @@ def _figures(claim: Figures, passage: Figures) -> str:
 
 
 def _other_language(claim: str, passage: str) -> bool:
-    one, other = language_of(claim), language_of(passage)
-    return bool(one and other and one != other)
+    ours, theirs = language_of(claim), language_of(passage)
+    return bool(ours and theirs and ours != theirs)
 
 
 def language_of(text: str) -> str:
     """Return the language whose function words dominate, or an empty string."""
     words = Counter(token.lower() for token in tokens_of(text))
     scores = sorted(
-        ((sum(words[one] for one in known), name) for name, known in _FUNCTION_WORDS.items()), reverse=True
+        ((sum(words[word] for word in known), name) for name, known in _FUNCTION_WORDS.items()), reverse=True
     )
     return scores[0][1] if scores[0][0] >= 2 and scores[0][0] > scores[1][0] * 1.5 else ""

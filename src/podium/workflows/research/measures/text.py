@@ -43,17 +43,17 @@ def sentences_in(text: str) -> list[str]:
     """Return a block's sentences. A citation after the full stop belongs to the sentence before it, and so
     does anything else without a word (`... ” [@s5].`). Nothing is dropped, because a page counts every
     citation."""
-    found: list[str] = []
+    sentences: list[str] = []
     before = ""
-    for one in _sentences(text):
-        if any(map(str.isalnum, CITED.sub("", one))):
-            found.append(f"{before}{one}")
+    for sentence in _sentences(text):
+        if any(map(str.isalnum, CITED.sub("", sentence))):
+            sentences.append(f"{before}{sentence}")
             before = ""
-        elif found:
-            found[-1] = f"{found[-1]} {one}".strip()
-        elif one:
-            before += f"{one} "
-    return found
+        elif sentences:
+            sentences[-1] = f"{sentences[-1]} {sentence}".strip()
+        elif sentence:
+            before += f"{sentence} "
+    return sentences
 
 
 def _sentences(text: str) -> Iterator[str]:
@@ -129,7 +129,7 @@ DOUBLE = 0.75
 
 def terms_of(text: str) -> set[str]:
     """Return the content words of a text."""
-    return {word for word in (found.lower() for found in _TERM.findall(text)) if word not in _COMMON}
+    return {word for word in (term.lower() for term in _TERM.findall(text)) if word not in _COMMON}
 
 
 def shared_most(topic: str, texts: Iterable[str]) -> float:
@@ -140,99 +140,83 @@ def shared_most(topic: str, texts: Iterable[str]) -> float:
 
 def stems_of(text: str) -> set[str]:
     """Return the content words of a text, each truncated to its first letters."""
+    return letter_pairs(text) | {word[:_STEM] for word in terms_of(_UNSPACED.sub(" ", text))}
+
+
+def letter_pairs(text: str) -> set[str]:
+    """Return all pairs of letters of scripts without spaces, which stand for words."""
     runs = _UNSPACED.findall(text)
-    pairs = {run[at : at + 2] for run in runs for at in range(len(run) - 1)}
-    return pairs | {word[:_STEM] for word in terms_of(_UNSPACED.sub(" ", text))}
-
-
-def excerpt_of(text: str, about: str, room: int) -> str:
-    """Return the whole text if it fits, otherwise the passages with most of the words, in order."""
-    if len(text) <= room:
-        return text
-    wanted = terms_of(about)
-    passages = _passages(text)
-    scores = [len(wanted & terms_of(passage)) for passage in passages]
-    ranked = sorted(range(len(passages)), key=lambda nth: (-scores[nth], nth))
-    chosen, left = set[int](), room
-    for nth in ranked:
-        needed = len(passages[nth]) + len(GAP)
-        if needed <= left:
-            chosen.add(nth)
-            left -= needed
-    kept = sorted(chosen)
-    parts = [
-        ("" if before == nth - 1 else GAP if before is not None else "") + passages[nth]
-        for before, nth in zip([None, *kept], kept, strict=False)
-    ]
-    return "\n".join(parts) or text[:room]
+    return {run[at : at + 2] for run in runs for at in range(len(run) - 1)}
 
 
 def best_passages(
     texts: Mapping[str, str],
     aspects: Sequence[str],
     room: int,
-    kept: Mapping[str, Sequence[tuple[int, int]]] | None = None,
+    kept_spans: Mapping[str, Sequence[tuple[int, int]]] | None = None,
 ) -> dict[str, str]:
     """Return the most relevant passages of all texts for the aspects, by text, within `room` characters.
 
-    Passages with one of the spans in `kept` come first. Then every aspect fills an equal share of the room
-    with its best passages, from any text; the rest of the room goes to the best remaining ones. A passage
-    scores higher next to good passages, and in a text that is about the aspect as a whole. Duplicates in two
-    texts are taken once. A text without a selected passage is not in the result.
+    Passages with one of the `kept_spans` come first. Then every aspect fills an equal share of the room with
+    its best passages, from any text; the rest of the room goes to the best remaining ones. A passage scores
+    higher next to good passages, and in a text that is about the aspect as a whole. Duplicates in two texts
+    are taken once. A text without a selected passage is not in the result.
     """
     if sum(map(len, texts.values())) <= room:
         return dict(texts)
     pieces = [(key, nth, piece) for key, text in texts.items() for nth, piece in enumerate(_passages(text))]
-    held = [stems_of(piece) for _, _, piece in pieces]
-    often = Counter(stem for stems in held for stem in stems)
+    stem_sets = [stems_of(piece) for _, _, piece in pieces]
+    often = Counter(stem for stems in stem_sets for stem in stems)
     keys = [key for key, _, _ in pieces]
-    doubles = _doubles(held)
+    doubles = _doubles(stem_sets)
     chosen = set[int]()
-    left = float(room) - _fill(_holding(texts, pieces, kept or {}), pieces, chosen, KEPT_ROOM * room)
+    remaining = float(room) - _fill(
+        _holding(texts, pieces, kept_spans or {}), pieces, chosen, KEPT_ROOM * room
+    )
     ranked = [
-        [nth for nth in _ranking(aspect, held, often, keys) if nth not in doubles] for aspect in aspects
+        [nth for nth in _ranking(aspect, stem_sets, often, keys) if nth not in doubles] for aspect in aspects
     ]
     for turn, order in enumerate(ranked):
-        share = left / (len(ranked) - turn)
-        left -= _fill(order, pieces, chosen, share)
+        share = remaining / (len(ranked) - turn)
+        remaining -= _fill(order, pieces, chosen, share)
     for place in zip_longest(*ranked):
-        left -= _fill([one for one in place if one is not None], pieces, chosen, left)
+        remaining -= _fill([index for index in place if index is not None], pieces, chosen, remaining)
     return {
-        key: _joined(key, pieces, chosen) for key in texts if any(pieces[one][0] == key for one in chosen)
+        key: _joined(key, pieces, chosen) for key in texts if any(pieces[index][0] == key for index in chosen)
     }
 
 
 def _holding(
     texts: Mapping[str, str],
     pieces: Sequence[tuple[str, int, str]],
-    kept: Mapping[str, Sequence[tuple[int, int]]],
+    spans: Mapping[str, Sequence[tuple[int, int]]],
 ) -> list[int]:
     """Return the passages that overlap one of the spans."""
-    found, at, before = list[int](), 0, ""
+    overlapping, at, before = list[int](), 0, ""
     for nth, (key, _, piece) in enumerate(pieces):
         start = texts[key].find(piece, at if key == before else 0)
         at, before = start + len(piece), key
-        if any(start < end and at > begin for begin, end in kept.get(key, ())):
-            found.append(nth)
-    return found
+        if any(start < end and at > begin for begin, end in spans.get(key, ())):
+            overlapping.append(nth)
+    return overlapping
 
 
 def nearest(points: Sequence[str], about: str, most: int) -> list[str]:
     """Return the points that share most words with a text, in their own order."""
     wanted = stems_of(about)
-    ranked = sorted(points, key=lambda one: -len(stems_of(one) & wanted))[:most]
-    return [one for one in points if one in ranked]
+    ranked = sorted(points, key=lambda point: -len(stems_of(point) & wanted))[:most]
+    return [point for point in points if point in ranked]
 
 
 def without_doubles(points: Iterable[str], known: Iterable[str], most: int) -> list[str]:
     """Return the points that differ from those before them and from the known ones, at most `most`."""
-    seen, found = [stems_of(one) for one in known], list[str]()
+    seen, new = [stems_of(text) for text in known], list[str]()
     for point in points:
         stems = stems_of(point)
-        if len(found) < most and not any(_alike(stems, other) for other in seen):
-            found.append(point)
+        if len(new) < most and not any(_alike(stems, other) for other in seen):
+            new.append(point)
             seen.append(stems)
-    return found
+    return new
 
 
 def _alike(stems: set[str], other: set[str]) -> bool:
@@ -241,18 +225,18 @@ def _alike(stems: set[str], other: set[str]) -> bool:
 
 
 def _ranking(
-    aspect: str, held: Sequence[set[str]], often: Mapping[str, int], keys: Sequence[str]
+    aspect: str, stem_sets: Sequence[set[str]], often: Mapping[str, int], keys: Sequence[str]
 ) -> list[int]:
     """Rank the passages that contain a word of the aspect, or are next to one, the best first. Rare words
     weigh more."""
     wanted = stems_of(aspect)
-    weights = {stem: log(1 + len(held) / often[stem]) for stem in wanted if often[stem]}
+    weights = {stem: log(1 + len(stem_sets) / often[stem]) for stem in wanted if often[stem]}
     most = sum(weights.values())
     if not most:
         return []
-    own = [sum(weights[stem] for stem in wanted & stems) / most for stems in held]
+    own = [sum(weights[stem] for stem in wanted & stems) / most for stems in stem_sets]
     whole: dict[str, set[str]] = {}
-    for key, stems in zip(keys, held, strict=True):
+    for key, stems in zip(keys, stem_sets, strict=True):
         whole.setdefault(key, set()).update(wanted & stems)
     about = {key: sum(weights[stem] for stem in stems) / most for key, stems in whole.items()}
 
@@ -266,22 +250,22 @@ def _ranking(
     return sorted((nth for nth, score in enumerate(scores) if score), key=lambda nth: (-scores[nth], nth))
 
 
-def _doubles(held: Sequence[set[str]]) -> set[int]:
+def _doubles(stem_sets: Sequence[set[str]]) -> set[int]:
     """Return passages whose words nearly all occur in an earlier passage of similar length: the same page in
     another format."""
     by_stem: dict[str, list[int]] = {}
-    found = set[int]()
-    for nth, stems in enumerate(held):
+    doubles = set[int]()
+    for nth, stems in enumerate(stem_sets):
         if len(stems) < LEAST_STEMS:
             continue
         rarest = sorted(stems, key=lambda stem: len(by_stem.get(stem, ())))[:PROBES]
-        others = {one for stem in rarest for one in by_stem.get(stem, ())}
-        if any(len(stems & held[one]) >= SAME * len(stems | held[one]) for one in others):
-            found.add(nth)
+        others = {other for stem in rarest for other in by_stem.get(stem, ())}
+        if any(len(stems & stem_sets[other]) >= SAME * len(stems | stem_sets[other]) for other in others):
+            doubles.add(nth)
             continue
         for stem in stems:
             by_stem.setdefault(stem, []).append(nth)
-    return found
+    return doubles
 
 
 def _fill(order: Iterable[int], pieces: Sequence[tuple[str, int, str]], chosen: set[int], room: float) -> int:
@@ -297,7 +281,7 @@ def _fill(order: Iterable[int], pieces: Sequence[tuple[str, int, str]], chosen: 
 
 def _joined(key: str, pieces: Sequence[tuple[str, int, str]], chosen: Iterable[int]) -> str:
     """Join the chosen passages of one text in order, with gaps marked."""
-    own = sorted((pieces[one][1], pieces[one][2]) for one in chosen if pieces[one][0] == key)
+    own = sorted((pieces[index][1], pieces[index][2]) for index in chosen if pieces[index][0] == key)
     parts, before = list[str](), -1
     for nth, piece in own:
         parts += [GAP.strip()] if nth != before + 1 else []
@@ -308,17 +292,17 @@ def _joined(key: str, pieces: Sequence[tuple[str, int, str]], chosen: Iterable[i
 
 def _passages(text: str) -> list[str]:
     """Split a text into paragraphs; long ones are split at the ends of sentences."""
-    found: list[str] = []
+    passages: list[str] = []
     for paragraph in re.split(r"\n\s*\n", text):
         rest = paragraph.strip()
         while len(rest) > LONGEST_PASSAGE:
             cut = max(rest.rfind(". ", 0, LONGEST_PASSAGE) + 1, rest.rfind("\n", 0, LONGEST_PASSAGE))
             cut = cut if cut > LONGEST_PASSAGE // 3 else LONGEST_PASSAGE
-            found.append(rest[:cut].strip())
+            passages.append(rest[:cut].strip())
             rest = rest[cut:].strip()
         if rest:
-            found.append(rest)
-    return found
+            passages.append(rest)
+    return passages
 
 
 def relevance_of(topic: str, aspects: list[str], title: str, text: str, rank: int) -> float:
@@ -326,8 +310,8 @@ def relevance_of(topic: str, aspects: list[str], title: str, text: str, rank: in
     search rank."""
     wanted = terms_of(" ".join([topic, *aspects]))
     core = terms_of(topic) or wanted
-    held = terms_of(f"{title} {text[:20_000]}")
-    share = len(core & held) / len(core) if core else 0.0
-    wide = len(wanted & held) / len(wanted) if wanted else 0.0
+    present = terms_of(f"{title} {text[:20_000]}")
+    share = len(core & present) / len(core) if core else 0.0
+    wide = len(wanted & present) / len(wanted) if wanted else 0.0
     named = 1.0 if core & terms_of(title) else 0.0
     return round(0.4 * share + 0.3 * wide + 0.15 * named + 0.15 / (1 + rank / 4), 4)
