@@ -75,7 +75,7 @@ def served(
             failed.append(error)
             known.set()
 
-    thread = threading.Thread(target=run)
+    thread = threading.Thread(target=run, name="server")
     thread.start()
     try:
         assert known.wait(PATIENCE_S)

@@ -1,9 +1,11 @@
-"""Lists the functions of Podium that one `run.ask` passes through, in the order of their first call.
+"""Lists the functions of Podium that one ask or one request passes through, in the order of their first call.
 
-    python -m benchmarks.trace_ask
+    python -m benchmarks.trace ask
+    python -m benchmarks.trace post
 
-The ask follows two others, so that caches are filled. Its model is a function, its store SQLite. Threads and
-background tasks of the store are not counted.
+`ask` is a `run.ask` whose model is a function; threads and background tasks of the store are not counted.
+`post` is a `POST /api/runs` from its first byte to the reply, in the thread of the server; the run goes
+on in another one. Both follow others, so that caches are filled. The store is SQLite.
 """
 
 from __future__ import annotations
@@ -11,9 +13,12 @@ from __future__ import annotations
 import asyncio
 import sys
 import tempfile
+import threading
 from collections import Counter
 from pathlib import Path
 from types import FrameType
+
+from tests.server.serving import served
 
 import podium
 
@@ -29,12 +34,12 @@ class Trace:
         """Calls from a function of one package to one of another."""
 
     def start(self) -> None:
-        sys.setprofile(self._count)
+        sys.setprofile(self.count)
 
     def stop(self) -> None:
         sys.setprofile(None)
 
-    def _count(self, frame: FrameType, event: str, arg: object) -> None:
+    def count(self, frame: FrameType, event: str, arg: object) -> None:
         code = frame.f_code
         if event == "call" and code.co_filename.startswith(PACKAGE):
             file = code.co_filename.removeprefix(PACKAGE)
@@ -75,5 +80,30 @@ async def trace_asks() -> Trace:
     return min(traces[2:], key=lambda trace: len(trace.calls))
 
 
+def trace_posts() -> Trace:
+    """Return the shortest trace of several requests."""
+    current: list[Trace] = []
+
+    def count(frame: FrameType, event: str, arg: object) -> None:
+        if current and threading.current_thread().name == "server":
+            current[-1].count(frame, event, arg)
+
+    traces: list[Trace] = []
+    threading.setprofile(count)
+    with tempfile.TemporaryDirectory() as folder, served(Path(folder)) as server, server.client() as client:
+        for _ in range(6):
+            current.append(Trace())
+            reply = client.post("/api/runs", json={"workflow": "tree", "request": "Plan a walk"})
+            traces.append(current.pop())
+            reply.raise_for_status()
+    return min(traces[2:], key=lambda trace: len(trace.calls))
+
+
 if __name__ == "__main__":
-    print(asyncio.run(trace_asks()).report())
+    match sys.argv[1:]:
+        case ["ask"]:
+            print(asyncio.run(trace_asks()).report())
+        case ["post"]:
+            print(trace_posts().report())
+        case _:
+            sys.exit("usage: python -m benchmarks.trace ask|post")
