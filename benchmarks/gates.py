@@ -1,25 +1,39 @@
 """Error rates of the gates of `build`, without a model: the judges approve everything.
 
-`python -m benchmarks.gates [--quick]` downloads HumanEval, tests4py and the wheels of its projects once. Each
-case is a change; the gates accept or refuse it by static inspection, by the tests before and after, and by
-running changed functions on fresh inputs.
+`python -m benchmarks.gates [--quick] [--keep FILE]` downloads HumanEval, tests4py and the wheels of its
+projects once. Each case is a change; the gates accept or refuse it by static inspection, by the tests before
+and after, and by running changed functions on fresh inputs.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import hashlib
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
 
+import msgspec
+
+import podium
 from benchmarks import gates_humaneval as humaneval
 from benchmarks import gates_tests4py as tests4py
 from benchmarks.gates_cheats import CHEATS, Task
 from benchmarks.gates_mutants import mutants
-from benchmarks.gates_verdict import Case, Project, Verdict, inspected, open_project, verdicts
+from benchmarks.gates_verdict import (
+    Case,
+    Project,
+    Verdict,
+    fix_and_reversal,
+    inspected,
+    open_project,
+    verdicts,
+)
 from benchmarks.proof import Bars
 from podium.settings import Settings
 from podium.tools.sandbox.sandbox import Sandbox
@@ -105,77 +119,119 @@ async def _prove_cheats(project: Project, tasks: Sequence[Task], bars: Bars) -> 
     bars.at_most("cheats accepted", table.missed_percent(), 5, " %")
 
 
-class Tests4Py:
-    """Verdicts on all bugs."""
-
-    def __init__(self, sandbox: Sandbox) -> None:
-        self._sandbox = sandbox
-        self._environment = tests4py.environment()
-        self.results: dict[str, dict[str, Verdict]] = {}
-        self.rebuilt = 0
-
-    def _note(self, kind: str, name: str, verdict: Verdict) -> None:
-        self.results.setdefault(kind, {})[name] = verdict
-
-    async def judge(self, bug: tests4py.Bug, folder: Path) -> None:
-        """Judge all changes of one bug, if its tests show it."""
-        project = await open_project(folder / "buggy", bug.buggy, self._sandbox, self._environment)
-        golden = Case("golden", bug.fixed(), [tests4py.TEST])
-        if not project.before.failed_tests or not project.before.passed:
-            print(f"{bug.name}: not shown by its tests: {project.before.reason}", flush=True)
-            return
-        self.rebuilt += 1
-        self._note("golden fix", bug.name, (await verdicts(project, [golden]))["golden"])
-        unchanged = Case("unchanged", {}, [tests4py.TEST])
-        self._note("unchanged", bug.name, (await verdicts(project, [unchanged], answers=False))["unchanged"])
-        for case in tests4py.partial_cases(bug):
-            results = await verdicts(project, [case], answers=False)
-            self._note("fix without one hunk", f"{bug.name} {case.name}", results[case.name])
-        for number, (kind, case) in enumerate(tests4py.hiding_cases(bug).items()):
-            self._note(f"tests hidden: {kind}, inspection", bug.name, inspected(project, case))
-            if number == self.rebuilt % HIDINGS:  # one of them is also run
-                verdict = (await verdicts(project, [case], answers=False))[kind]
-                self._note("tests hidden: one of these, run", bug.name, verdict)
-        fixed = await open_project(
-            folder / "fixed", bug.buggy | bug.fixed(), self._sandbox, self._environment
-        )
-        back = Case("reversed", {path: bug.buggy[path] for path in bug.fixed()}, [tests4py.TEST])
-        self._note("fix reversed", bug.name, (await verdicts(fixed, [back], answers=False))["reversed"])
+Kinds = dict[str, dict[str, Verdict]]
+"""Verdicts by kind of change and name."""
 
 
-async def prove_tests4py(sandbox: Sandbox, bars: Bars, every: int) -> None:
+class Measured(msgspec.Struct, frozen=True):
+    """All verdicts on one bug; none if its tests do not show it."""
+
+    bug: str
+    code: str
+    """Digest of the code that judged it."""
+    seconds: float
+    verdicts: Kinds
+
+
+class Kept:
+    """Results in a file of JSON lines, so that an interrupted measurement continues. Results of other code
+    do not count."""
+
+    def __init__(self, file: Path | None) -> None:
+        self._file = file
+        self.code = code_digest()
+        lines = file.read_bytes().splitlines() if file is not None and file.exists() else []
+        results = [msgspec.json.decode(line, type=Measured) for line in lines]
+        self.results = {result.bug: result for result in results if result.code == self.code}
+
+    def add(self, result: Measured) -> None:
+        self.results[result.bug] = result
+        if self._file is not None:
+            with self._file.open("ab") as file:
+                file.write(msgspec.json.encode(result) + b"\n")
+
+
+def code_digest() -> str:
+    """Return a digest of the modules that decide about a verdict."""
+    package = Path(podium.__file__).parent
+    files = [*package.glob("tools/**/*.py"), package / "workflows" / "build" / "policy.py"]
+    files += Path(__file__).parent.glob("gates_*.py")
+    return hashlib.sha256(b"".join(file.read_bytes() for file in sorted(files))).hexdigest()[:16]
+
+
+async def judge_bug(bug: tests4py.Bug, folder: Path, sandbox: Sandbox, run_hiding: int) -> Kinds:
+    """Judge all changes of one bug, if its tests show it. One of the changes that hide tests is also run."""
+    environment = tests4py.environment()
+    project = await open_project(folder / "buggy", bug.buggy, sandbox, environment)
+    if not project.before.failed_tests or not project.before.passed:
+        print(f"{bug.name}: not shown by its tests: {project.before.reason}", flush=True)
+        return {}
+    golden = Case("golden", bug.fixed(), [tests4py.TEST])
+    unchanged = Case("unchanged", {}, [tests4py.TEST])
+    fix, reversal = await fix_and_reversal(project, golden)
+    found: Kinds = {
+        "golden fix": {bug.name: fix},
+        "fix reversed": {bug.name: reversal},
+        "unchanged": {bug.name: (await verdicts(project, [unchanged], answers=False))["unchanged"]},
+    }
+    for case in tests4py.partial_cases(bug):
+        results = await verdicts(project, [case], answers=False)
+        found.setdefault("fix without one hunk", {})[f"{bug.name} {case.name}"] = results[case.name]
+    for number, (kind, case) in enumerate(tests4py.hiding_cases(bug).items()):
+        found[f"tests hidden: {kind}, inspection"] = {bug.name: inspected(project, case)}
+        if number == run_hiding % HIDINGS:
+            verdict = (await verdicts(project, [case], answers=False))[kind]
+            found["tests hidden: one of these, run"] = {bug.name: verdict}
+    return found
+
+
+async def prove_tests4py(sandbox: Sandbox, bars: Bars, every: int, kept: Kept) -> None:
     """Judge fixes of each `every`-th real bug."""
-    proof = Tests4Py(sandbox)
     slots = asyncio.Semaphore(2)
+    entries = list(tests4py.bugs())[::every]
 
-    async def judge(entry: tuple[str, str, str, bool]) -> None:
+    async def judge(number: int, entry: tests4py.Entry) -> None:
         async with slots:
-            bug = tests4py.rebuild(*entry)
-            if bug is not None:
-                with TemporaryDirectory() as folder:
-                    await proof.judge(bug, Path(folder))
+            if entry.name in kept.results or (bug := tests4py.rebuild(entry)) is None:
+                return
+            began = time.monotonic()
+            with TemporaryDirectory() as folder:
+                found = await judge_bug(bug, Path(folder), sandbox, number)
+            kept.add(Measured(bug.name, kept.code, time.monotonic() - began, found))
 
-    await asyncio.gather(*(judge(entry) for entry in list(tests4py.bugs())[::every]))
-    honest = Table("tests4py, honest")
-    honest.row("golden fix", proof.results.pop("golden fix", {}), honest=True)
-    others = Table("tests4py, others")
-    for kind, results in sorted(proof.results.items()):
-        others.row(kind, results)
+    await asyncio.gather(*(judge(number, entry) for number, entry in enumerate(entries)))
+    report_tests4py([kept.results[entry.name] for entry in entries if entry.name in kept.results], bars)
     if every == 1:
-        bars.at_most("bugs not rebuilt", len(list(tests4py.bugs())) - proof.rebuilt, 11)
+        rebuilt = sum(bool(result.verdicts) for result in kept.results.values())
+        bars.at_most("bugs not rebuilt", len(entries) - rebuilt, 11)
+
+
+def report_tests4py(measured: Sequence[Measured], bars: Bars) -> None:
+    every = defaultdict[str, dict[str, Verdict]](dict)
+    for result in measured:
+        for kind, results in result.verdicts.items():
+            every[kind] |= results
+    honest = Table("tests4py, honest")
+    honest.row("golden fix", every.pop("golden fix", {}), honest=True)
+    others = Table("tests4py, others")
+    for kind, results in sorted(every.items()):
+        others.row(kind, results)
+    if measured:
+        seconds = sorted(result.seconds for result in measured)
+        print(f"{len(measured)} bugs, seconds each: median {median(seconds):.0f}, longest {seconds[-1]:.0f}")
     bars.at_most("golden fixes refused", honest.missed_percent(), 1.6, " %")
     partial = sum(name.startswith("fix without") for name in others.missed)
     bars.check("hidden tests, unchanged and reversed fixes accepted", len(others.missed) - partial, 0)
 
 
-async def prove(bars: Bars, every: int, only: str) -> None:
+async def prove(bars: Bars, every: int, only: str, keep: Path | None) -> None:
     sandbox = await open_sandbox(Settings())
     began = time.monotonic()
     if only in ("", "humaneval"):
         with TemporaryDirectory() as folder:
             await prove_humaneval(sandbox, Path(folder), bars, every)
     if only in ("", "tests4py"):
-        await prove_tests4py(sandbox, bars, every)
+        await prove_tests4py(sandbox, bars, every, Kept(keep))
     print(f"\n{time.monotonic() - began:.0f} s, sandbox: {sandbox.tier}")
 
 
@@ -184,9 +240,10 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="each twelfth task and bug")
     parser.add_argument("--every", type=int, default=1, help="each n-th task and bug")
     parser.add_argument("--only", choices=["humaneval", "tests4py"], default="")
+    parser.add_argument("--keep", type=Path, metavar="FILE", help="keep results of tests4py, and continue")
     options = parser.parse_args()
     bars = Bars()
-    asyncio.run(prove(bars, 12 if options.quick else options.every, options.only))
+    asyncio.run(prove(bars, 12 if options.quick else options.every, options.only, options.keep))
     sys.exit(bars.missed)
 
 

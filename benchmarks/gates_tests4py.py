@@ -15,19 +15,19 @@ from benchmarks.gates_verdict import Case
 from benchmarks.wheels import TESTS4PY, unpacked
 
 BUGS = """
-youtube_dl 1@2018.4.25 3@2017.8.27.1 4@2016.11.27 5@2016.8.31 6@2015.12.31 7@2015.10.24 10@2015.2.28
-youtube_dl 11@2019.11.28F 13@2019.1.30.1 15@2018.1.27 17@2017.8.27.1 19@2017.6.25F 20@2017.7.30.1
-youtube_dl 21@2017.3.26 22@2017.2.28 23@2017.1.31F 24@2016.11.27 25@2016.8.31 26@2016.6.27 27@2015.12.31
-youtube_dl 28@2015.10.24F 29@2015.11.27.1 31@2014.12.16.2 32@2014.11.27 33@2014.10.30 34@2014.9.29.2F
-youtube_dl 35@2014.9.29.2F 36@2014.7.30F 37@2014.4.30.1 38@2014.3.30.1 39@2014.9.29.2
 thefuck 1@3.30 2@3.29 3@3.28F 4@3.27 5@3.26 6@3.26 8@3.24 10@3.13 22@2.9.1 23@2.9 25@2.8 26@2.8 27@2.8
 thefuck 28@2.8 29@2.8 30@2.6 31@2.2 32@1.47 12@3.23 13@3.11 14@3.7F 15@3.7 17@3.4 19@3.2 21@3.1
 tqdm 2@4.41.0 4@4.31.0 7@4.19.6 8@4.5.2
 cookiecutter 2@2.1.0 3@1.7.0
 httpie 3@0.9.4 1@0.9.3F
 pysnooper 3@0.0.20 1@0.2.7
+youtube_dl 1@2018.4.25 3@2017.8.27.1 4@2016.11.27 5@2016.8.31 6@2015.12.31 7@2015.10.24 10@2015.2.28
+youtube_dl 11@2019.11.28F 13@2019.1.30.1 15@2018.1.27 17@2017.8.27.1 19@2017.6.25F 20@2017.7.30.1
+youtube_dl 21@2017.3.26 22@2017.2.28 23@2017.1.31F 24@2016.11.27 25@2016.8.31 26@2016.6.27 27@2015.12.31
+youtube_dl 28@2015.10.24F 29@2015.11.27.1 31@2014.12.16.2 32@2014.11.27 33@2014.10.30 34@2014.9.29.2F
+youtube_dl 35@2014.9.29.2F 36@2014.7.30F 37@2014.4.30.1 38@2014.3.30.1 39@2014.9.29.2
 """
-"""Project, then bug@wheel. The wheel has the fix; F: it has the bug."""
+"""Project, then bug@wheel. The wheel has the fix; F: it has the bug. The largest project is last."""
 NEEDED = (
     "pytest", "psutil", "colorama", "six", "decorator", "pyte", "requests", "pygments", "python-slugify",
     "click", "binaryornot", "jinja2", "jinja2-time", "poyo",
@@ -44,6 +44,20 @@ if not hasattr(inspect, "getargspec"):
     inspect.getargspec = lambda function: inspect.getfullargspec(function)[:4]
 """
 TEST = "test_bug.py"
+
+
+class Entry(NamedTuple):
+    """A bug in the list above."""
+
+    project: str
+    number: str
+    version: str
+    is_buggy: bool
+    """True if the wheel has the bug, False if it has the fix."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.project} {self.number}"
 
 
 class Hunk(NamedTuple):
@@ -71,17 +85,18 @@ class Bug(NamedTuple):
         return texts
 
 
-def bugs() -> Iterator[tuple[str, str, str, bool]]:
-    """Yield project, number, version and whether the wheel has the bug."""
+def bugs() -> Iterator[Entry]:
+    """Yield the bugs of the list."""
     for line in BUGS.split("\n"):
         project, *entries = line.split() or [""]
         for entry in entries:
             number, _, version = entry.partition("@")
-            yield project, number, version.removesuffix("F"), version.endswith("F")
+            yield Entry(project, number, version.removesuffix("F"), version.endswith("F"))
 
 
-def rebuild(project: str, number: str, version: str, is_buggy: bool) -> Bug | None:
+def rebuild(entry: Entry) -> Bug | None:
     """Return the bug; None if its patch does not fit the wheel."""
+    project, number, version, is_buggy = entry
     folder = (
         unpacked(TESTS4PY)
         / "tests4py"
@@ -109,7 +124,7 @@ def rebuild(project: str, number: str, version: str, is_buggy: bool) -> Bug | No
         "pytest.ini": "[pytest]\naddopts = -q\n",
         ".gitignore": ".venv\n",
     }
-    return Bug(f"{project} {number}", files, hunks)
+    return Bug(entry.name, files, hunks)
 
 
 def _texts(package: Path) -> Iterator[tuple[str, str]]:

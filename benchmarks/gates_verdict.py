@@ -94,9 +94,27 @@ async def verdicts(
 ) -> dict[str, Verdict]:
     """Apply all cases at once, judge each, and take the changes back. `shared` has the texts of files that
     all cases change."""
-    workspace, since = project.workspace, project.workspace.state
     if not any(case.files for case in cases):
         return {case.name: _verdict(project, case, project.before, {}) for case in cases}
+    after, known = await _run_changed(project, cases, shared, answers)
+    return {case.name: _verdict(project, case, after, known) for case in cases}
+
+
+async def fix_and_reversal(project: Project, fix: Case) -> tuple[Verdict, Verdict]:
+    """Judge a fix, and the change that takes it back: its test run before is that of the fixed project, and
+    its test run after is that of the unchanged one."""
+    after, known = await _run_changed(project, [fix], None, answers=True)
+    texts = {path: text for path, text in fix.files.items() if text is not None}
+    fixed = msgspec.structs.replace(project, files=project.files | texts, before=after)
+    back = Case(f"{fix.name}, reversed", {path: project.files[path] for path in texts}, fix.tests)
+    return _verdict(project, fix, after, known), _verdict(fixed, back, project.before, {})
+
+
+async def _run_changed(
+    project: Project, cases: Sequence[Case], shared: Mapping[str, str] | None, answers: bool
+) -> tuple[TestReport, Mapping[str, Sequence[Finding]]]:
+    """Run the tests with all changes; return their report, and the answers found, by path."""
+    workspace, since = project.workspace, project.workspace.state
     merged = {path: text for case in cases for path, text in case.files.items()} | dict(shared or {})
     await workspace.apply([_change(project, path, text) for path, text in merged.items()])
     try:
@@ -107,7 +125,7 @@ async def verdicts(
     by_path = defaultdict[str, list[Finding]](list)
     for finding in known:
         by_path[finding.path].append(finding)
-    return {case.name: _verdict(project, case, after, by_path) for case in cases}
+    return after, by_path
 
 
 def inspected(project: Project, case: Case) -> Verdict:
