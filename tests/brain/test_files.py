@@ -25,15 +25,15 @@ async def test_what_is_written_is_read_as_the_same(store: Store, brain: Brain) -
     )
     data = b"".join(line + b"\n" for line in write_lines(facts))
     await brain.forget()
-    done = await import_facts(store, read_lines(data, "x"), settings=Settings())
-    assert done.added == {"lighthouse": 2}
+    result = await import_facts(store, read_lines(data, "x"), settings=Settings())
+    assert result.added == {"lighthouse": 2}
     assert await brain.facts(()) == facts
 
 
 async def test_known_ids_are_left_as_they_are(store: Store, brain: Brain) -> None:
     facts = await add_facts(brain, "Elena | eyes | green")
-    done = await import_facts(store, facts, settings=Settings())
-    assert (done.added, done.known) == ({"lighthouse": 0}, 1)
+    result = await import_facts(store, facts, settings=Settings())
+    assert (result.added, result.known) == ({"lighthouse": 0}, 1)
 
 
 async def test_facts_can_be_reported_to_another_project_and_accepted(store: Store) -> None:

@@ -88,8 +88,8 @@ async def test_two_processes_review_at_once_and_each_fact_is_decided_once(tmp_pa
         brain = await Brain.open(store, "p", settings=Settings())
         await brain.propose("run-1", [fact(f"S{number} | note | n{number}") for number in range(300)])
     decided = both_at_once(url, ["--accept", "all", "--by", "Ada"], ["--discard", "all", "--by", "Ben"])
-    done = [json.loads(out) for out in decided]
-    accepted, discarded = set(done[0]["accepted"]), set(done[1]["discarded"])
+    decisions = [json.loads(out) for out in decided]
+    accepted, discarded = set(decisions[0]["accepted"]), set(decisions[1]["discarded"])
     assert len(accepted) + len(discarded) == 300
     assert not accepted & discarded
     async with open_store(url) as store:
