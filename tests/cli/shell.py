@@ -28,11 +28,11 @@ PATIENCE_S = 60.0
 class Output:
     """What a finished process said."""
 
-    def __init__(self, done: subprocess.CompletedProcess[bytes]) -> None:
-        self.code = done.returncode
-        self.raw = done.stdout
-        self.out = done.stdout.decode("utf-8")
-        self.err = done.stderr.decode("utf-8")
+    def __init__(self, completed: subprocess.CompletedProcess[bytes]) -> None:
+        self.code = completed.returncode
+        self.raw = completed.stdout
+        self.out = completed.stdout.decode("utf-8")
+        self.err = completed.stderr.decode("utf-8")
 
     @property
     def json(self) -> Any:
@@ -67,14 +67,14 @@ class Shell:
 
     def __call__(self, *words: str, stdin: str = "", code: int | None = 0, **env: str) -> Output:
         """Run to the end; `code` is the exit code that must come out (`None`: any)."""
-        done = warm.run(
+        completed = warm.run(
             [*COMMAND, *words],
             input=stdin.encode(),
             cwd=self.folder,
             env={**self.env, **env},
             timeout=PATIENCE_S,
         )
-        output = Output(done)
+        output = Output(completed)
         assert code is None or output.code == code, f"exit {output.code}\n{output.out}\n{output.err}"
         return output
 

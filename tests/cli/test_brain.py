@@ -120,17 +120,17 @@ def test_accepting_all_leaves_contradictions_and_says_how_to_go_on(lighthouse: S
 def test_decisions_by_id(lighthouse: Shell) -> None:
     waiting = facts(lighthouse, "proposed")
     eyes, line, age = (waiting[value]["id"] for value in ("blue", "We should leave.", "40"))
-    done = lighthouse(
+    output = lighthouse(
         "brain", "review", "run-two", "--replace", eyes, "--discard", line[:6], "--edit", f"{age}=41",
         "--accept", age, "--by", "Ada", "--json",
     ).json  # fmt: skip
-    assert (done["accepted"], done["discarded"], done["edited"]) == ([age, eyes], [line], [age])
-    assert len(done["replaced"]) == 1
+    assert (output["accepted"], output["discarded"], output["edited"]) == ([age, eyes], [line], [age])
+    assert len(output["replaced"]) == 1
     assert set(facts(lighthouse)) == {"Ellie", "dead", "blue", "41"}
     history = lighthouse("brain", "show", age).out
     assert "edited by Ada; value: 40 → 41" in history
     assert "accepted by Ada" in history
-    assert f"replaced by Ada with {eyes}: blue" in lighthouse("brain", "show", done["replaced"][0]).out
+    assert f"replaced by Ada with {eyes}: blue" in lighthouse("brain", "show", output["replaced"][0]).out
 
 
 def test_a_decision_can_be_taken_back(lighthouse: Shell) -> None:

@@ -77,9 +77,9 @@ def test_a_model_that_fails_does_not_end_the_conversation(podium: Shell) -> None
 def test_mistakes_are_reported_before_anything_is_said(
     podium: Shell, words: tuple[str, ...], problem: str
 ) -> None:
-    said = podium("chat", *words, code=2, stdin="hello\n")
-    assert problem in said.err
-    assert "Hint: " in said.err
+    output = podium("chat", *words, code=2, stdin="hello\n")
+    assert problem in output.err
+    assert "Hint: " in output.err
 
 
 def test_only_conversations_are_resumed(podium: Shell) -> None:

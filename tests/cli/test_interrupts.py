@@ -77,13 +77,13 @@ def test_watching_ends_quietly_with_a_signal(podium: Shell) -> None:
 @pytest.mark.parametrize("flag", ["--json", "--quiet", "--concurrency=2"])
 def test_output_that_cannot_be_written_is_reported_in_a_sentence(podium: Shell, flag: str) -> None:
     with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(
+        completed = subprocess.run(
             [*COMMAND, "run", f"{FLOWS}:say", "x", flag],
             stdout=full, stderr=subprocess.PIPE, cwd=podium.folder, env=podium.env, check=False,
         )  # fmt: skip
-    assert done.returncode == 4
-    assert done.stderr.startswith(b"Error: The output cannot be written: the disk is full.\nHint: ")
-    assert b"Traceback" not in done.stderr
+    assert completed.returncode == 4
+    assert completed.stderr.startswith(b"Error: The output cannot be written: the disk is full.\nHint: ")
+    assert b"Traceback" not in completed.stderr
 
 
 def test_a_reader_that_goes_away_pauses_the_run(podium: Shell) -> None:

@@ -235,11 +235,11 @@ def test_a_file_that_leaves_while_it_is_imported_is_reported_as_such(podium: She
 
 def in_shell(podium: Shell, script: str, *words: str) -> Output:
     """Run a line of shell in which `podium` is `"$@"`."""
-    done = subprocess.run(
+    completed = subprocess.run(
         ["sh", "-c", script, "sh", *COMMAND, *words], stdin=subprocess.DEVNULL, capture_output=True,
         cwd=podium.folder, env=podium.env, timeout=PATIENCE_S, check=False,
     )  # fmt: skip
-    return Output(done)
+    return Output(completed)
 
 
 def test_a_standard_input_that_is_closed_is_an_empty_one(podium: Shell) -> None:

@@ -147,11 +147,11 @@ def test_the_list_needs_no_client_to_be_imported(podium: Shell) -> None:
         "heavy = {'pydantic_ai', 'openai', 'anthropic', 'jinja2', 'podium.api'} & set(sys.modules)\n"
         "sys.exit(f'imported {heavy}' if heavy else 0)\n"
     )
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", program, "models"], cwd=podium.folder, capture_output=True, check=False,
         env={**podium.env, "OPENAI_API_KEY": OPENAI},
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr.decode()
+    assert completed.returncode == 0, completed.stderr.decode()
 
 
 # ── one small call ──
@@ -269,28 +269,28 @@ async def test_a_run_keeps_its_models_when_the_environment_changes(podium: Shell
         without = await on(podium, openai(other), "resume", run_id, code=2)
         assert "ANTHROPIC_API_KEY" in without.err
         first.answer_with(Say())
-        done = await on(podium, anthropic(first) | openai(other), "resume", run_id, "--json")
-        assert done.json["model"] == "anthropic:claude-sonnet-5-5"
+        output = await on(podium, anthropic(first) | openai(other), "resume", run_id, "--json")
+        assert output.json["model"] == "anthropic:claude-sonnet-5-5"
         assert other.requests == []
 
 
 def test_a_run_that_began_as_a_rehearsal_stays_one(podium: Shell) -> None:
     run_id = podium.run("chain", "rain", "--max-calls", "1", code=4)["run_id"]
-    done = podium("resume", run_id, "--max-calls", "9", "--json", OPENAI_API_KEY=OPENAI).json
-    assert done["model"] == "rehearsal"
-    assert done["rehearsal"]
+    result = podium("resume", run_id, "--max-calls", "9", "--json", OPENAI_API_KEY=OPENAI).json
+    assert result["model"] == "rehearsal"
+    assert result["rehearsal"]
 
 
 def test_offline_is_one_flag_away(podium: Shell) -> None:
-    done = podium.run("chain", "rain", "--model", "rehearsal", OPENAI_API_KEY=OPENAI)
-    assert done["model"] == "rehearsal"
+    result = podium.run("chain", "rain", "--model", "rehearsal", OPENAI_API_KEY=OPENAI)
+    assert result["model"] == "rehearsal"
 
 
 def test_the_demo_is_a_rehearsal_whatever_keys_are_set() -> None:
-    done = subprocess.run(
+    completed = subprocess.run(
         ["make", "--dry-run", "demo"], cwd=FLOWS.parents[3], capture_output=True, text=True, check=True
     )
-    lines = [line for line in done.stdout.splitlines() if "podium run " in line]
+    lines = [line for line in completed.stdout.splitlines() if "podium run " in line]
     assert len(lines) == 2, "the tree and the studio"
     assert all(line.endswith("--model rehearsal") for line in lines)
 
@@ -307,10 +307,10 @@ def test_doctor_shows_keys_extras_and_profiles_and_that_nobody_was_asked(podium:
 
 def test_doctor_names_the_extra_of_a_key_that_is_of_no_use(podium: Shell) -> None:
     program = "import sys; sys.modules['groq'] = None; from podium.cli.main import main; main(['doctor'])"
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", program], cwd=podium.folder, capture_output=True, text=True, check=False,
         env={**podium.env, "GROQ_API_KEY": "gsk-planted-key"},
     )  # fmt: skip
-    assert "without its client: GROQ_API_KEY" in done.stdout
-    assert "pip install 'podium[groq]'" in done.stdout
-    assert "balanced rehearsal" in done.stdout
+    assert "without its client: GROQ_API_KEY" in completed.stdout
+    assert "pip install 'podium[groq]'" in completed.stdout
+    assert "balanced rehearsal" in completed.stdout

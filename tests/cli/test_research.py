@@ -103,6 +103,6 @@ def test_the_help_shows_the_limits(podium: Shell) -> None:
 
 def test_an_empty_folder_is_no_corpus(podium: Shell) -> None:
     (podium.folder / "empty").mkdir()
-    said = podium("run", "research", TOPIC, "--corpus", "empty", "--model", "rehearsal", code=1)
-    assert "contains no readable document" in said.err + said.out
-    assert "Traceback" not in said.err
+    output = podium("run", "research", TOPIC, "--corpus", "empty", "--model", "rehearsal", code=1)
+    assert "contains no readable document" in output.err + output.out
+    assert "Traceback" not in output.err

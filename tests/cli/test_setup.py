@@ -154,14 +154,14 @@ def test_quick_commands_import_nothing_heavy(podium: Shell, words: list[str]) ->
         "heavy = {'pydantic', 'jinja2', 'nh3', 'markdown_it', 'podium.api'} & set(sys.modules)\n"
         "sys.exit(f'imported {heavy}' if heavy else 0)\n"
     )
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", program, *words],
         cwd=podium.folder,
         env=podium.env,
         capture_output=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr.decode()
+    assert completed.returncode == 0, completed.stderr.decode()
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="no bash here")
@@ -190,7 +190,7 @@ def _completed(podium: Shell, script: str, before: str, begun: str) -> list[str]
         'printf "%s\\n" "${COMPREPLY[@]}"\n'
     )
     env = {**podium.env, "PATH": f"{podium.folder}:{podium.env['PATH']}"}
-    done = subprocess.run(
+    completed = subprocess.run(
         ["bash", "-c", program], cwd=podium.folder, env=env, capture_output=True, text=True, check=True
     )
-    return [line.strip() for line in done.stdout.splitlines() if line.strip()]
+    return [line.strip() for line in completed.stdout.splitlines() if line.strip()]

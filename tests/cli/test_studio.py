@@ -118,8 +118,8 @@ def test_a_failed_department_is_tried_again_by_a_fork_and_resume_says_so(podium:
     assert "resuming it would change nothing" in refused.err
     assert again in refused.err
     assert podium("show", run_id, "--json").json["status"] == "partial"
-    done = podium(*again.split()[1:], "--json").json
-    assert (done["status"], len(done["output"]["departments"])) == ("completed", 2)
+    result = podium(*again.split()[1:], "--json").json
+    assert (result["status"], len(result["output"]["departments"])) == ("completed", 2)
 
 
 def test_resume_says_what_else_can_be_done_where_a_person_has_said_no(podium: Shell) -> None:

@@ -196,8 +196,8 @@ def test_what_a_workflow_suggests_stands_first() -> None:
         def suggestions(self) -> list[tuple[tuple[str, ...], str]]:
             return [(("brain", "review", "r1"), "review")]
 
-    done = RunState.of(log(("", RunCreated(workflow="w", request="r"))))
+    state = RunState.of(log(("", RunCreated(workflow="w", request="r"))))
     for status in ("completed", "partial"):
-        first = next_steps(done, status, Commands(Settings()), Suggests())[0]
+        first = next_steps(state, status, Commands(Settings()), Suggests())[0]
         assert first == ("podium brain review r1", "review")
-    assert "review" not in [why for _, why in next_steps(done, "failed", Commands(Settings()), Suggests())]
+    assert "review" not in [why for _, why in next_steps(state, "failed", Commands(Settings()), Suggests())]
