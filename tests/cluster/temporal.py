@@ -62,10 +62,10 @@ def new_namespace(address: str) -> str:
     command = [program(), "operator", "namespace", "create", "--address", host, "--namespace", name]
     until = time.monotonic() + PATIENCE_S
     while True:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode == 0:
+        completed = subprocess.run(command, capture_output=True, text=True, check=False)
+        if completed.returncode == 0:
             return f"{address}/{name}"
-        assert time.monotonic() < until, done.stderr
+        assert time.monotonic() < until, completed.stderr
         time.sleep(0.2)
 
 

@@ -95,11 +95,11 @@ def report(fleet: Lab, logs: dict[str, list[Row]], began: float, what: str) -> N
     )
 
 
-async def until(done: asyncio.Task[None], chaos: Callable[[], Awaitable[None]]) -> None:
+async def until(work: asyncio.Task[None], chaos: Callable[[], Awaitable[None]]) -> None:
     """Make chaos until the work is done."""
-    while not done.done():
+    while not work.done():
         await chaos()
-    await done
+    await work
 
 
 @pytest.fixture
@@ -117,17 +117,17 @@ async def test_runs_survive_workers_that_are_killed_and_replaced(chaotic: Lab) -
     ]
     began = time.monotonic()
     rows: list[RunRow] = []
-    done = asyncio.create_task(start_all(fleet, rows, 0.0))
+    starting = asyncio.create_task(start_all(fleet, rows, 0.0))
 
     async def chaos() -> None:
         nonlocal killed
-        await asyncio.wait([done], timeout=luck.uniform(*KILL_S))
+        await asyncio.wait([starting], timeout=luck.uniform(*KILL_S))
         place = luck.randrange(WORKERS)
         await machines[place].kill()
         killed += 1
         machines[place] = await fleet.machine("--concurrency", CONCURRENCY, FLEET_STEP_S=STEP_S)
 
-    await until(done, chaos)
+    await until(starting, chaos)
     logs = await check_all(fleet, rows)
     report(fleet, logs, began, f"{killed} workers killed")
     assert killed > 0
@@ -146,14 +146,14 @@ async def test_runs_survive_a_database_that_restarts(tmp_path: Path) -> None:
                 await fleet.machine("--concurrency", CONCURRENCY, FLEET_STEP_S=STEP_S)
             began = time.monotonic()
             rows: list[RunRow] = []
-            done = asyncio.create_task(start_all(fleet, rows, RESTARTING_S))
+            starting = asyncio.create_task(start_all(fleet, rows, RESTARTING_S))
             while time.monotonic() - began < RESTARTING_S or restarts == 0:
                 await asyncio.sleep(luck.uniform(*RESTART_S))
                 await asyncio.to_thread(server.stop)
                 await asyncio.sleep(luck.uniform(*DOWN_S))
                 await asyncio.to_thread(server.start)
                 restarts += 1
-            await done
+            await starting
             logs = await check_all(fleet, rows)
             report(fleet, logs, began, f"{restarts} restarts of the database")
             assert all(machine.process.returncode is None for machine in fleet.machines)

@@ -30,8 +30,8 @@ def shell(fleet: Lab, tmp_path: Path) -> Generator[Shell]:
 
 
 async def said(shell: Shell, *words: str, code: int = 0) -> str:
-    done = await asyncio.to_thread(shell, *words, code=code)
-    return done.out + done.err
+    output = await asyncio.to_thread(shell, *words, code=code)
+    return output.out + output.err
 
 
 async def until(look: Callable[[], Awaitable[Any]], wanted: Any) -> None:

@@ -42,8 +42,8 @@ async def jobs(url: str, engine: Engine) -> AsyncGenerator[Jobs]:
 
 def ask(url: str, sql: str) -> list[tuple[Any, ...]]:
     with psycopg.connect(url, autocommit=True) as db:
-        done = db.execute(sql.encode())
-        return done.fetchall() if done.description else []
+        result = db.execute(sql.encode())
+        return result.fetchall() if result.description else []
 
 
 async def taken(jobs: Jobs, worker: int) -> Job:

@@ -56,9 +56,9 @@ def schedule(cron: str = "0 8 * * *", name: str = "news", created_at: float = 0.
     return Schedule(name=name, cron=cron, workflow="three", start=start, created_at=created_at)
 
 
-async def fired(fleet: Lab, one: Schedule, moment: float) -> list[RunRow]:
+async def fired(fleet: Lab, schedule: Schedule, moment: float) -> list[RunRow]:
     """All runs there are after a moment has come."""
-    await fire(fleet.store, fleet.settings, fleet.engine, one, int(moment))
+    await fire(fleet.store, fleet.settings, fleet.engine, schedule, int(moment))
     return await fleet.store.list_runs()
 
 

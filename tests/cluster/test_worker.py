@@ -180,8 +180,8 @@ async def test_a_cancel_reaches_a_run_on_another_machine(fleet: Lab) -> None:
     row = await fleet.start("gated", str(fleet.folder / "never"))
     machine = await fleet.machine()
     await fleet.event(row.run_id, is_step("pay-1", "step.started"))
-    done = await podium.cancel(row.run_id, reason="enough", store=fleet.store)
-    assert (done.status, done.stop_reason) == ("cancelled", "enough")
+    cancelled = await podium.cancel(row.run_id, reason="enough", store=fleet.store)
+    assert (cancelled.status, cancelled.stop_reason) == ("cancelled", "enough")
     await machine.said(f"Run {row.run_id} is cancelled")
     assert (await fleet.store.read(row.run_id))[-1].type == "run.cancelled"
 
