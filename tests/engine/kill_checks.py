@@ -122,7 +122,7 @@ def check_result(case: Case, report: Report, undisturbed: Report) -> None:
 
 def check_same(report: Report, life: Life, undisturbed: Life) -> None:
     """The run has ended as the undisturbed one: same status, output, warnings, own events and calls."""
-    begun = {call for one in (*report.lives, life) for call in one.begun}
+    begun = {call for life_report in (*report.lives, life) for call in life_report.begun}
     assert begun == set(undisturbed.begun)
     assert life.seen.last == undisturbed.seen.last == "run.completed"
     assert without_times(life.seen.ended["output"]) == without_times(undisturbed.seen.ended["output"])

@@ -117,9 +117,9 @@ async def test_events_of_a_changed_branch_are_neither_lost_nor_doubled(
     store: Store, program: Program
 ) -> None:
     async def noting(run: podium.Run, request: str) -> None:
-        said = await run.step("a", program.note, program.first)
+        noted = await run.step("a", program.note, program.first)
         for n in range(program.events):
-            run.emit(Noted(text=f"{said} {n}"))
+            run.emit(Noted(text=f"{noted} {n}"))
         await run.step("b", program.note, "b")
         program.stop("b")
 

@@ -115,15 +115,15 @@ async def test_a_branch_budget_is_a_cap_and_not_a_share(store: Store) -> None:
     meter = Meter()
 
     async def capped(run: podium.Run, name: str, cap: int) -> int:
-        done = 0
+        completed = 0
         async with run.branch("capped", budget=Budget(calls=cap)):
             try:
                 for n in range(10):
                     await run.step("call", meter.call, n, cost=ONE_CALL)
-                    done += 1
+                    completed += 1
             except BudgetExhaustedError as error:
-                return done if error.scope == f"{name}/capped" else -1
-        return done
+                return completed if error.scope == f"{name}/capped" else -1
+        return completed
 
     async def flow(run: podium.Run, request: str) -> list[int]:
         out = await run.gather({"a": capped(run, "a", 3), "b": capped(run, "b", 8)})
@@ -154,15 +154,15 @@ async def test_the_closing_reserve_is_kept_for_the_last_step(store: Store) -> No
     meter = Meter()
 
     async def flow(run: podium.Run, request: str) -> str:
-        done = 0
+        completed = 0
         try:
             while True:
-                await run.step("work", meter.call, done, cost=ONE_CALL)
-                done += 1
+                await run.step("work", meter.call, completed, cost=ONE_CALL)
+                completed += 1
         except BudgetExhaustedError:
             async with run.closing():
-                await run.step("sum_up", meter.call, done, cost=ONE_CALL)
-        return f"{done} steps and a summary"
+                await run.step("sum_up", meter.call, completed, cost=ONE_CALL)
+        return f"{completed} steps and a summary"
 
     result = await podium.run(
         podium.Workflow(flow, "flow", closing=0.1), "go", store=store, budget=Budget(calls=10)
@@ -215,9 +215,9 @@ async def test_what_was_reported_of_an_exhausted_branch_is_reported_anew_on_resu
     async def parts(run: podium.Run, request: str) -> podium.Partial | list[str]:
         first = await run.gather({"a": part(run, "a")})
         second = await run.gather({"b": part(run, "b")})
-        found = [one.unwrap() for one in (*first.values(), *second.values())]
-        run.warn(f"it came to {', '.join(found)}")
-        return podium.Partial(output=found) if "out" in found else found
+        values = [outcome.unwrap() for outcome in (*first.values(), *second.values())]
+        run.warn(f"it came to {', '.join(values)}")
+        return podium.Partial(output=values) if "out" in values else values
 
     workflow = podium.Workflow(parts, "parts")
     first = await podium.run(workflow, "go", store=store, budget=Budget(calls=1))
@@ -513,17 +513,17 @@ async def test_an_exhausted_budget_ends_a_part_and_not_the_workflow(store: Store
     meter = Meter()
 
     async def flow(run: podium.Run, request: str) -> dict[str, Any]:
-        done: list[int] = []
+        completed: list[int] = []
         async with run.until_exhausted("Only some were done") as part:
             for n in range(5):
-                done.append(await run.step("call", meter.call, n, cost=ONE_CALL))
+                completed.append(await run.step("call", meter.call, n, cost=ONE_CALL))
         async with run.until_exhausted() as last, run.closing():
-            done.append(await run.step("last", meter.call, 99, cost=ONE_CALL))
+            completed.append(await run.step("last", meter.call, 99, cost=ONE_CALL))
         async with run.until_exhausted("Never shown") as empty:
             pass
         assert last.exhausted is None
         assert empty.exhausted is None
-        return {"done": done, "kind": part.exhausted.kind if part.exhausted else ""}
+        return {"done": completed, "kind": part.exhausted.kind if part.exhausted else ""}
 
     workflow = podium.Workflow(flow, "flow", closing=0.3)
     result = await podium.run(workflow, "go", store=store, budget=Budget(calls=4))
@@ -579,18 +579,18 @@ async def test_what_must_not_be_left_half_done_is_finished_when_time_is_up_and_n
         await asyncio.Event().wait()
 
     async def flow(run: podium.Run, request: str) -> str:
-        said = ""
+        words = ""
         try:
             await run.step("forever", forever)
         except BudgetExhaustedError:
             async with run.closing(grace=60):
-                said = await run.step("last words", str.upper, request)
+                words = await run.step("last words", str.upper, request)
                 async with run.branch("below"):
-                    said += await run.step("more", str.upper, "!")
+                    words += await run.step("more", str.upper, "!")
         try:
             await run.step("and on", str.upper, request)
         except BudgetExhaustedError:
-            return said
+            return words
         return "it went on"
 
     workflow = podium.Workflow(flow, "flow")

@@ -23,9 +23,9 @@ ROOT = Path(__file__).parents[2]
 
 def lab(folder: Path, kind: str, *url: str) -> list[dict[str, Any]]:
     command = [sys.executable, "-m", "tests.engine.programs.crash_lab", str(folder), kind, *url]
-    done = warm.run(command, text=True, cwd=ROOT, timeout=300)
-    assert done.returncode == 0, done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    completed = warm.run(command, text=True, cwd=ROOT, timeout=300)
+    assert completed.returncode == 0, completed.stderr
+    return [json.loads(line) for line in completed.stdout.splitlines()]
 
 
 async def reference(folder: Path) -> str:

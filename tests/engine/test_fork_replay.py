@@ -82,13 +82,13 @@ async def test_every_kind_of_finished_run_replays(store: Store) -> None:
         return n
 
     async def exhausts(run: podium.Run, request: str) -> int:
-        done = 0
+        charged = 0
         try:
             for n in range(5):
-                done += await run.step("call", charge, 1, key=str(n), cost=podium.Charge(calls=1))
+                charged += await run.step("call", charge, 1, key=str(n), cost=podium.Charge(calls=1))
         except podium.BudgetExhaustedError:
             run.warn("out of budget")
-        return done
+        return charged
 
     async def fails(run: podium.Run, request: str) -> None:
         await run.step("boom", int, "no number")

@@ -23,18 +23,18 @@ def giving_up(output: Any) -> podium.Workflow:
 @pytest.mark.parametrize("size", [10, 200_000], ids=["small", "large"])
 async def test_what_it_has_is_in_the_result_and_in_the_log(store: Store, size: int) -> None:
     made = {"done": "x" * size}
-    found = await podium.run(giving_up(made), "x", store=store)
-    assert (found.status, found.error, found.hint) == ("failed", "It cannot be done.", "Ask for less.")
-    assert found.output == made
-    state = RunState.of([row.to_event(found.run_id) for row in await store.read(found.run_id)])
+    result = await podium.run(giving_up(made), "x", store=store)
+    assert (result.status, result.error, result.hint) == ("failed", "It cannot be done.", "Ask for less.")
+    assert result.output == made
+    state = RunState.of([row.to_event(result.run_id) for row in await store.read(result.run_id)])
     logged = decode(await store.get_blob(state.output_blob)) if state.output_blob else state.output
     assert (state.status, logged) == ("failed", made)
     assert bool(state.output_blob) == (size > 100_000), "a large output does not lie in the log itself"
 
 
 async def test_what_cannot_be_logged_does_not_hide_why_it_failed(store: Store) -> None:
-    found = await podium.run(giving_up(object()), "x", store=store)
-    assert (found.status, found.error, found.output) == ("failed", "It cannot be done.", None)
+    result = await podium.run(giving_up(object()), "x", store=store)
+    assert (result.status, result.error, result.output) == ("failed", "It cannot be done.", None)
 
 
 async def test_a_resume_runs_the_step_behind_it_again(store: Store) -> None:
@@ -53,9 +53,9 @@ async def test_a_resume_runs_the_step_behind_it_again(store: Store) -> None:
             raise GaveUpError("Unable.", output="half") from error
 
     workflow = podium.Workflow(flow, "flow")
-    found = await podium.run(workflow, "x", store=store)
-    assert (found.status, found.output) == ("failed", "half")
-    again = await (await podium.resume(found.run_id, workflow=workflow, store=store)).result()
+    result = await podium.run(workflow, "x", store=store)
+    assert (result.status, result.output) == ("failed", "half")
+    again = await (await podium.resume(result.run_id, workflow=workflow, store=store)).result()
     assert (again.status, again.output) == ("completed", "up")
 
 

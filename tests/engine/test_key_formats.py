@@ -108,11 +108,11 @@ def test_a_key_is_cut_out_of_plain_text_and_of_json() -> None:
         key, redact = KEYS[name], redactor()
         for before, after in AROUND:
             text = f"{before}{key}{after}"
-            found = redact(text.encode()).decode()
-            assert "[redacted]" in found
-            assert not visible_part(name, key, found)
-            assert found.startswith(before)
-            assert found.endswith(after)
+            redacted = redact(text.encode()).decode()
+            assert "[redacted]" in redacted
+            assert not visible_part(name, key, redacted)
+            assert redacted.startswith(before)
+            assert redacted.endswith(after)
             logged = redact(encode({"text": text, "after": [1, "x"]}))
             assert not visible_part(name, key, logged.decode())
             assert json.loads(logged)["after"] == [1, "x"]

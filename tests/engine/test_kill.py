@@ -33,9 +33,9 @@ def lab(folder: Path, name: str, instants: int, stride: int) -> tuple[Report, li
     """Run the lab in a process of its own; return the undisturbed run and those that were killed."""
     words = [str(folder), name, str(instants), str(stride), SEED]
     command = [sys.executable, "-m", "tests.engine.programs.kill_lab", *words]
-    done = warm.run(command, cwd=ROOT, timeout=1800)
-    assert done.returncode == 0, done.stderr.decode()
-    first, *reports = [msgspec.json.decode(line, type=Report) for line in done.stdout.splitlines()]
+    completed = warm.run(command, cwd=ROOT, timeout=1800)
+    assert completed.returncode == 0, completed.stderr.decode()
+    first, *reports = [msgspec.json.decode(line, type=Report) for line in completed.stdout.splitlines()]
     return first, reports
 
 

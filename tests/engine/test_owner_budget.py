@@ -133,20 +133,20 @@ async def purse_of(store: Store, tmp_path: Path) -> tuple[OwnerBudget, Ledger, S
 async def test_one_run_waits_for_what_another_may_give_back(store: Store, tmp_path: Path) -> None:
     """Too little is free now, but a call in flight reserved more than it will cost."""
     await limits_of(store).set_account("alice", 1.0)
-    (one, first, _), (two, second, _) = await purse_of(store, tmp_path), await purse_of(store, tmp_path)
-    held = await reserved(first, (one,), Charge(usd=0.9))
-    waiting = asyncio.create_task(reserved(second, (two,), Charge(usd=0.5)))
+    (budget, first, _), (other, second, _) = await purse_of(store, tmp_path), await purse_of(store, tmp_path)
+    held = await reserved(first, (budget,), Charge(usd=0.9))
+    waiting = asyncio.create_task(reserved(second, (other,), Charge(usd=0.5)))
     await asyncio.wait([waiting], timeout=0.1)
     assert not waiting.done()
     first.settle(held, Charge(usd=0.1))
-    await one.stop()
-    one.settle()
+    await budget.stop()
+    budget.settle()
     async with asyncio.timeout(PATIENCE_S):
         await waiting
     with pytest.raises(BudgetExhaustedError, match="owner"):
-        await reserved(second, (two,), Charge(usd=0.95))
-    await two.stop()
-    two.settle()
+        await reserved(second, (other,), Charge(usd=0.95))
+    await other.stop()
+    other.settle()
 
 
 async def test_many_calls_ask_for_money_a_few_times(store: Store, tmp_path: Path) -> None:
@@ -191,14 +191,14 @@ async def test_a_run_that_goes_on_is_not_added_up_with_those_that_are_left(
     limits = limits_of(store)
     await limits.set_account("alice", 1.0)
     workflow = spending(2, tmp_path / "calls")
-    one, two = [await store.acquire(await accepted(store, workflow)) for _ in range(2)]
-    await limits.draw(one, 0, 0, NANO // 10, NANO // 10)
-    limits.settle(one, NANO // 10)
+    lease, other = [await store.acquire(await accepted(store, workflow)) for _ in range(2)]
+    await limits.draw(lease, 0, 0, NANO // 10, NANO // 10)
+    limits.settle(lease, NANO // 10)
     await after_writes(store, limits)
-    await limits.draw(one, NANO // 10, 0, NANO // 5, NANO // 5)  # it goes on, and is lent more
-    await limits.draw(two, 0, 0, NANO // 100, NANO // 100)
-    limits.settle(one, NANO // 10)
-    limits.settle(two, 0)
+    await limits.draw(lease, NANO // 10, 0, NANO // 5, NANO // 5)  # it goes on, and is lent more
+    await limits.draw(other, 0, 0, NANO // 100, NANO // 100)
+    limits.settle(lease, NANO // 10)
+    limits.settle(other, 0)
     assert (await after_writes(store, limits)) == pytest.approx(0.1)
 
 

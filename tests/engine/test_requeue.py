@@ -22,17 +22,17 @@ async def test_a_run_that_is_over_has_not_failed_because_somebody_came_late(
     store: Store, settings: Settings
 ) -> None:
     """A worker whose database was away may be given a run again that has just ended."""
-    done = await podium.run(short, "x", store=store, settings=settings)
-    row = await store.get(done.run_id)
+    result = await podium.run(short, "x", store=store, settings=settings)
+    row = await store.get(result.run_id)
     try:
-        await go_on(store, settings, done.run_id)
+        await go_on(store, settings, result.run_id)
     except NotResumableError as error:
         await refuse(store, settings, row, error)
-    assert await last_of(store, done.run_id) == "run.completed"
-    assert (await store.get(done.run_id)).status == "completed"
+    assert await last_of(store, result.run_id) == "run.completed"
+    assert (await store.get(result.run_id)).status == "completed"
 
 
 async def test_nothing_is_said_of_a_run_that_has_ended_meanwhile(store: Store, settings: Settings) -> None:
-    done = await podium.run(short, "x", store=store, settings=settings)
-    await refuse(store, settings, await store.get(done.run_id), ModelUnavailableError("The model is gone."))
-    assert await last_of(store, done.run_id) == "run.completed"
+    result = await podium.run(short, "x", store=store, settings=settings)
+    await refuse(store, settings, await store.get(result.run_id), ModelUnavailableError("The model is gone."))
+    assert await last_of(store, result.run_id) == "run.completed"

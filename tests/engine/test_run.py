@@ -291,12 +291,12 @@ async def test_code_changed_between_lives_reruns_stale_steps_and_what_follows(st
             return await run.step("side", count.note, name)
 
         async def changed(run: podium.Run, request: str) -> list[str]:
-            done = await run.gather({name: side(run, name) for name in ("left", "right")})
+            outcomes = await run.gather({name: side(run, name) for name in ("left", "right")})
             first = await run.step("first", count.note, first_input)
             second = await run.step("second", count.note, "same")
             if stop[0]:
                 raise RuntimeError("stopped here")
-            return [*(branch.unwrap() for branch in done.values()), first, second]
+            return [*(branch.unwrap() for branch in outcomes.values()), first, second]
 
         return flow(changed)
 

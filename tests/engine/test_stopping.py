@@ -81,8 +81,8 @@ async def test_a_pause_between_the_start_of_a_step_and_its_call_is_no_failure(st
     async def flow(run: podium.Run, request: str) -> str:
         await ready.wait()
         # The step's task is made first, the order is given second, and only then does the task begin.
-        done = await run.gather({"work": run.step("ask", call, cost=ONE_CALL), "stop": stop_the_first()})
-        return str(done["work"].unwrap())
+        outcomes = await run.gather({"work": run.step("ask", call, cost=ONE_CALL), "stop": stop_the_first()})
+        return str(outcomes["work"].unwrap())
 
     workflow = podium.Workflow(flow, "flow")
     handles.append(await podium.start(workflow, "go", store=store))
@@ -313,9 +313,9 @@ def test_a_program_that_leaves_says_nothing_and_leaves_a_resumable_run(how: str,
     """However and whenever the event loop ends: no warning, no forgotten task, no lock."""
     url = f"sqlite:///{tmp_path}/podium.sqlite"
     command = [sys.executable, "-X", "dev", "-W", "error", str(PROGRAM), url, how]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    said = [line for line in done.stderr.splitlines() if not line.startswith("Executing <")]
-    assert (done.returncode, said) == (0, [])
+    completed = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    lines = [line for line in completed.stderr.splitlines() if not line.startswith("Executing <")]
+    assert (completed.returncode, lines) == (0, [])
 
     async def look() -> tuple[str, str]:
         async with open_store(url) as store:

@@ -35,10 +35,10 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_a_workflow_in_a_file(file: Path) -> None:
-    found = load_workflow(f"{file}:second")
-    assert (found.name, found.closing, found.gates) == ("zweite", 0.1, ("plan",))
-    assert found.ref == f"{file}:second", "a later process finds it by file and function"
-    assert [(o.name, o.type, o.default) for o in found.options] == [("size", int, 3), ("name", str, "x")]
+    workflow = load_workflow(f"{file}:second")
+    assert (workflow.name, workflow.closing, workflow.gates) == ("zweite", 0.1, ("plan",))
+    assert workflow.ref == f"{file}:second", "a later process finds it by file and function"
+    assert [(o.name, o.type, o.default) for o in workflow.options] == [("size", int, 3), ("name", str, "x")]
 
 
 @pytest.mark.parametrize(
@@ -66,13 +66,13 @@ def test_a_file_that_does_not_import_is_one_sentence(tmp_path: Path, body: str) 
 
 
 def test_options_are_converted_and_mistakes_named(file: Path) -> None:
-    found = load_workflow(f"{file}:second")
-    assert found.check_options({"size": "7"}) == {"size": 7}
+    workflow = load_workflow(f"{file}:second")
+    assert workflow.check_options({"size": "7"}) == {"size": 7}
     with pytest.raises(UsageError, match="no option sice") as refused:
-        found.check_options({"sice": 1})
+        workflow.check_options({"sice": 1})
     assert refused.value.hint == "Did you mean size?"
     with pytest.raises(UsageError, match="cannot be 'many'"):
-        found.check_options({"size": "many"})
+        workflow.check_options({"size": "many"})
 
 
 def test_a_workflow_must_be_async() -> None:
@@ -139,7 +139,7 @@ def test_a_plain_function_marked_as_a_workflow_is_one_clear_sentence(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         ({"budget": {"calls": 3}}, "The budget is not a podium.Budget"),
         ({"options": [1]}, "The options are not a mapping"),
@@ -151,13 +151,13 @@ def test_a_plain_function_marked_as_a_workflow_is_one_clear_sentence(tmp_path: P
     ],
 )
 async def test_a_program_that_starts_a_run_wrongly_is_reported_so(
-    store: Store, wrong: dict[str, Any], said: str
+    store: Store, wrong: dict[str, Any], message: str
 ) -> None:
     async def plain(run: podium.Run, request: str) -> str:
         return request
 
     given: dict[str, Any] = {"request": "go", **wrong}
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=message):
         await podium.run(podium.Workflow(plain, "plain"), given.pop("request"), store=store, **given)
     assert await store.list_runs() == []
 

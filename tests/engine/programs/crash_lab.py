@@ -64,8 +64,8 @@ async def look(store: str, run_id: str = "") -> dict[str, Any]:
             return {"run_id": "", "done": [], "output": None, "status": "none"}
         rows = await opened.read(run_id or runs[0].run_id)
         state = podium.RunState.of(row.to_event(runs[0].run_id) for row in rows)
-        done = [path for path, step in state.steps.items() if step.status == "completed"]
-        return {"run_id": runs[0].run_id, "done": done, "output": state.output, "status": state.status}
+        completed = [path for path, step in state.steps.items() if step.status == "completed"]
+        return {"run_id": runs[0].run_id, "done": completed, "output": state.output, "status": state.status}
 
 
 def trial(

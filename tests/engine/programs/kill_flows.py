@@ -58,11 +58,11 @@ async def repairs(run: podium.Run, request: str) -> dict[str, Any]:
     """Four branches of two asks each."""
 
     async def pair(number: int) -> list[Grade]:
-        found: list[Grade] = []
+        grades: list[Grade] = []
         for needed, fails_at in ASKS[number * 2 : number * 2 + 2]:
             prompt = f"Grade it: repairs={needed} fails_at={fails_at}"
-            found.append(await run.ask(CRITIC, "grade", prompt=prompt, returns=Grade))
-        return found
+            grades.append(await run.ask(CRITIC, "grade", prompt=prompt, returns=Grade))
+        return grades
 
     parts = await run.gather({f"b{number}": pair(number) for number in range(4)})
     return {name: part.unwrap() for name, part in parts.items()}
@@ -85,17 +85,17 @@ OUT = "-"
 
 async def _narrow(run: podium.Run, name: str) -> list[str]:
     limit, asks = BRANCHES[name]
-    found: list[str] = []
+    answers: list[str] = []
     async with run.branch("narrow", budget=podium.Budget(calls=limit)):
         for number, calls in enumerate(asks):
             prompt = f"{name} {number}: repairs={calls - 1} fails_at=0"
             try:
                 grade = await run.ask(CRITIC, "grade", prompt=prompt, returns=Grade)
             except podium.BudgetExhaustedError:
-                found.append(OUT)
+                answers.append(OUT)
             else:
-                found.append(f"{number}:{grade.score}")
-    return found
+                answers.append(f"{number}:{grade.score}")
+    return answers
 
 
 async def _wide(run: podium.Run) -> int:
@@ -117,15 +117,15 @@ async def branches(run: podium.Run, request: str) -> dict[str, Any]:
 
 def branch_result(lost: Mapping[str, int]) -> dict[str, Any]:
     """Return what `branches` gives when so many calls of each branch were lost: each counts as spent."""
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for name, (limit, asks) in BRANCHES.items():
         left, texts = limit - lost.get(name, 0), list[str]()
         for number, calls in enumerate(asks):
             texts.append(f"{number}:{calls}" if calls <= left else OUT)
             left = max(left - calls, 0)
-        found[name] = texts
-    found["wide"] = WIDE - lost.get("wide", 0)
-    return found
+        results[name] = texts
+    results["wide"] = WIDE - lost.get("wide", 0)
+    return results
 
 
 # ── a chain of replies that are cut off, under a ceiling ──
@@ -139,12 +139,12 @@ CHAIN_CALLS = 13
 @podium.workflow
 async def chain(run: podium.Run, request: str) -> list[Any]:
     """Asks one after the other."""
-    found: list[Any] = []
+    results: list[Any] = []
     for cuts, kind in CUTS:
         returns: Any = Grade if kind == "data" else str
         prompt = f"Write it: cuts={cuts} kind={kind}"
-        found.append(await run.ask(WRITER, "write", prompt=prompt, returns=returns))
-    return found
+        results.append(await run.ask(WRITER, "write", prompt=prompt, returns=returns))
+    return results
 
 
 # ── the workflows that ship with the package ──

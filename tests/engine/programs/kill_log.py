@@ -90,7 +90,7 @@ def fold(rows: list[Row], *, counts_steps: bool) -> Seen:
     open_calls: Counter[str] = Counter()
     lost: Counter[str] = Counter()
     emitted: Counter[str] = Counter()
-    done: set[str] = set()
+    completed: set[str] = set()
     for row in rows:
         if row.type == "run.resumed":
             seen.resumes += 1
@@ -104,14 +104,14 @@ def fold(rows: list[Row], *, counts_steps: bool) -> Seen:
             data = decode(row.data)
             seen.finished.append(f"{row.path} {data['attempt']} {data['model'].rpartition(':')[2]}")
         elif row.type in {"step.started", "step.completed"}:
-            if row.path in done:
+            if row.path in completed:
                 seen.repeated.append(f"{row.type} {row.path}")
             if row.type == "step.completed":
-                done.add(row.path)
+                completed.add(row.path)
         elif not row.type.startswith(_ENGINE):
             emitted[f"{row.path} {row.type}"] += 1
     if counts_steps:
-        seen.finished = [label_of(path) for path in sorted(done)]
+        seen.finished = [label_of(path) for path in sorted(completed)]
     seen.open, seen.lost, seen.emitted = dict(+open_calls), dict(+lost), dict(emitted)
     if seen.last in {"run.completed", "run.partial", "run.failed"}:
         seen.ended = decode(rows[-1].data)

@@ -95,9 +95,9 @@ def _graded(call: Call, model: str) -> Any:
 
 
 def _planned(call: Call) -> tuple[str, str]:
-    found = _PLAN.search(call.prompt)
-    assert found is not None, call.prompt
-    return found[1], found[2]
+    match = _PLAN.search(call.prompt)
+    assert match is not None, call.prompt
+    return match[1], match[2]
 
 
 # ── replies that are cut off ──
@@ -105,13 +105,13 @@ def _planned(call: Call) -> tuple[str, str]:
 
 async def cutting(call: Call) -> Reply:
     """A text, data or nothing at all, cut off as often as the prompt names."""
-    found = _CUTS.search(call.prompt)
-    assert found is not None, call.prompt
-    whole = call.attempt > int(found[1])
-    if found[2] == "data":
+    match = _CUTS.search(call.prompt)
+    assert match is not None, call.prompt
+    whole = call.attempt > int(match[1])
+    if match[2] == "data":
         text = f'{{"score": {call.attempt}, "by": "cutting"}}'
         text = text if whole else text[:12]
-    elif found[2] == "empty":
+    elif match[2] == "empty":
         text = "filled" if whole else ""
     else:
         text = f"part {call.attempt} of {call.path}."

@@ -29,11 +29,11 @@ def spending(calls: int, place: Path, slow: float = 0.01) -> podium.Workflow:
         return n
 
     async def spend(run: podium.Run, request: str) -> int:
-        done = 0
+        completed = 0
         for n in range(0, calls, 2):
             pair = await run.gather({str(k): run.step("call", call, k, cost=CENT) for k in (n, n + 1)})
-            done += sum(isinstance(one, podium.Ok) for one in pair.values())
-        return done
+            completed += sum(isinstance(outcome, podium.Ok) for outcome in pair.values())
+        return completed
 
     return podium.Workflow(spend, "spend")
 
