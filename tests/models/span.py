@@ -43,8 +43,8 @@ class Clock:
     async def set(self, now: float) -> None:
         self.now = now
         await self._db.execute("UPDATE clock SET at = to_timestamp(%s)", (now,))
-        due = [one for one in self._sleeping if one[0] <= now]
-        self._sleeping = [one for one in self._sleeping if one[0] > now]
+        due = [sleeper for sleeper in self._sleeping if sleeper[0] <= now]
+        self._sleeping = [sleeper for sleeper in self._sleeping if sleeper[0] > now]
         for _, over in due:
             over.set()
         for _ in range(5):  # whoever slept goes on before anybody else

@@ -75,7 +75,8 @@ async def turns(pace: RequestPace, count: int, tokens: int = 0) -> float:
 async def test_two_workers_on_one_limit_have_half_each(store: Store, pg_server: Server) -> None:
     async with open_store(store.url) as other:
         paces = [
-            AllProviderLimits().of("openai", "", 1200, None, limits_of(one)).pace for one in (store, other)
+            AllProviderLimits().of("openai", "", 1200, None, limits_of(each_store)).pace
+            for each_store in (store, other)
         ]
         took = await asyncio.gather(*(turns(pace, 20) for pace in paces))
     assert max(took) >= (40 - 1) / 20 - 2 * CALLS_BURST_S
@@ -83,13 +84,13 @@ async def test_two_workers_on_one_limit_have_half_each(store: Store, pg_server: 
 
 async def test_a_few_turns_ask_the_store_less_often_than_they_are(store: Store) -> None:
     """A busy worker is lent longer and longer parts."""
-    asked: list[float] = []
+    times: list[float] = []
 
     class Counting:
         """The store's own limits, and a count."""
 
         async def lend_pace(self, name: str, span_s: float, burst_s: float) -> float:
-            asked.append(span_s)
+            times.append(span_s)
             return await limits_of(store).lend_pace(name, span_s, burst_s)
 
         def __getattr__(self, name: str) -> object:
@@ -97,33 +98,33 @@ async def test_a_few_turns_ask_the_store_less_often_than_they_are(store: Store) 
 
     pace = FleetPace(cast("SharedLimits", Counting()), "busy", 60_000, None, time.monotonic)
     await turns(pace, 400)
-    assert len(asked) < 100
+    assert len(times) < 100
 
 
 async def test_tokens_that_were_not_used_come_back_to_the_fleet(store: Store) -> None:
     """A call counts with all that it may use. What it did not use is there for the other worker at once."""
     async with open_store(store.url) as other:
-        one, two = (
+        pace, other_pace = (
             AllProviderLimits().of("openai", "", None, 60_000, limits_of(s)).pace for s in (store, other)
         )
-        await turns(one, 1, 6_000)  # all that may be made up for
-        assert two.take(5_000) > 0
-        one.correct(-5_900)
-        assert await turns(two, 1, 5_000) < 4, "without them it would take five seconds"
+        await turns(pace, 1, 6_000)  # all that may be made up for
+        assert other_pace.take(5_000) > 0
+        pace.correct(-5_900)
+        assert await turns(other_pace, 1, 5_000) < 4, "without them it would take five seconds"
 
 
 async def test_a_provider_that_asks_for_rest_is_left_alone_by_everybody(store: Store) -> None:
     async with open_store(store.url) as other:
-        one, two = (
+        pace, other_pace = (
             AllProviderLimits().of("openai", "", 6000, None, limits_of(s)).pace for s in (store, other)
         )
-        await turns(one, 1)
-        one.hold(3.0)
+        await turns(pace, 1)
+        pace.hold(3.0)
         name = f"openai {sha256().hexdigest()[:16]} requests"
         async with asyncio.timeout(PATIENCE_S):
             while await limits_of(store).lend_pace(name, 0.0, 0.05) < 0.5:  # noqa: ASYNC110 - a task of its own
                 await asyncio.sleep(0.01)
-        assert await turns(two, 1) > 0.4
+        assert await turns(other_pace, 1) > 0.4
 
 
 async def test_a_provider_that_asks_again_is_not_asked_earlier(store: Store) -> None:

@@ -169,7 +169,7 @@ async def test_a_file_is_imported_once_until_it_changes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "source", "said", "hint"),
+    ("name", "source", "message", "hint"),
     [
         ("answer", "async def other(call): ...\n", "holds no function answer", "other"),
         ("answer", "x = 1\n", "holds no function answer", "async def"),
@@ -184,11 +184,11 @@ async def test_a_file_is_imported_once_until_it_changes(tmp_path: Path) -> None:
     ],
 )
 def test_a_file_that_does_not_fit_is_refused_in_one_sentence(
-    tmp_path: Path, name: str, source: str, said: str, hint: str
+    tmp_path: Path, name: str, source: str, message: str, hint: str
 ) -> None:
     file = tmp_path / "wrong.py"
     file.write_text(source)
-    with pytest.raises(ModelUnavailableError, match=said) as caught:
+    with pytest.raises(ModelUnavailableError, match=message) as caught:
         load_function(f"python:{file}:{name}")
     assert hint in caught.value.hint
 

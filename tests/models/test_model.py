@@ -32,14 +32,14 @@ def test_the_fields_of_a_call_are_those_of_the_specification() -> None:
 
 def test_the_worst_case_counts_bytes_in_and_max_tokens_out() -> None:
     schema = {"type": "object"}
-    found = worst_case(ask("héllo", "日本", 50, schema), FREE)
-    assert found == Charge(input_tokens=6 + 6 + len(encode(schema)), output_tokens=50, calls=1)
+    charge = worst_case(ask("héllo", "日本", 50, schema), FREE)
+    assert charge == Charge(input_tokens=6 + 6 + len(encode(schema)), output_tokens=50, calls=1)
 
 
 def test_the_worst_case_of_a_known_price_is_money() -> None:
-    found = worst_case(ask(prompt="x" * 1000, max_tokens=500), Price("known", 2.0, 10.0))
-    assert found.usd == pytest.approx((1000 * 2 + 500 * 10) / 1e6)
-    assert found.unpriced_calls == 0
+    charge = worst_case(ask(prompt="x" * 1000, max_tokens=500), Price("known", 2.0, 10.0))
+    assert charge.usd == pytest.approx((1000 * 2 + 500 * 10) / 1e6)
+    assert charge.unpriced_calls == 0
 
 
 def test_free_is_not_unknown() -> None:

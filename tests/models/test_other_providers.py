@@ -188,8 +188,8 @@ def test_the_client_of_aws_waits_as_long_as_the_settings_allow(wire: Wire, provi
     name, settings = settings_for(provider, wire)
     slow = msgspec.structs.replace(settings, agents={"writer": ReplyLimits(reply_timeout=7200.0)})
     try:
-        opened = [open_model(name, settings=one) for one in (settings, slow)]
+        opened = [open_model(name, settings=choice) for choice in (settings, slow)]
     except ModelUnavailableError as error:
         pytest.skip(str(error))
-    clients: list[Any] = [vars(one)["_backend"].client for one in opened]
+    clients: list[Any] = [vars(client)["_backend"].client for client in opened]
     assert [client.meta.config.read_timeout for client in clients] == [600.0, 7200.0]

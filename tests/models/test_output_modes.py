@@ -99,7 +99,7 @@ async def test_a_schema_through_a_mode(
     if (provider, mode, kind) == ("anthropic", "native", Node):
         mode = "tool"  # its strict mode takes no recursive schema: its client refuses it before it is sent
     assert shown.result.output == plain(reader(kind)(json.dumps(answer).encode()))
-    assert [(one.ok, one.mode) for one in shown.attempts] == [(True, mode)]
+    assert [(attempt.ok, attempt.mode) for attempt in shown.attempts] == [(True, mode)]
     (seen,) = wire.requests
     assert ("tools" in seen.body) is (mode == "tool")
     assert ("json_schema" in native(seen.body, provider)) is (mode == "native")
@@ -129,7 +129,7 @@ async def test_the_best_mode_is_chosen_and_recorded(
 ) -> None:
     wire.answer_with(Say('{"title": "A", "score": 1, "done": false}'))
     shown = await ask(store, settings_for(wire, tmp_path), MODELS[provider], returns=Flat)
-    assert [one.mode for one in shown.attempts] == ["native"]
+    assert [attempt.mode for attempt in shown.attempts] == ["native"]
 
 
 def test_a_mode_fits_the_model_and_the_schema() -> None:
@@ -146,7 +146,7 @@ async def test_free_keys_survive(wire: Wire, store: Store, tmp_path: Path) -> No
     wire.answer_with(Say('{"a": 1, "b": 2}'))
     shown = await ask(store, settings_for(wire, tmp_path), MODELS["anthropic"], returns=dict[str, int])
     assert shown.result.output == {"a": 1, "b": 2}
-    assert [one.mode for one in shown.attempts] == ["tool"]
+    assert [attempt.mode for attempt in shown.attempts] == ["tool"]
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ async def test_a_reply_cut_at_its_longest_is_repaired_and_never_guessed(
     wire.answer_with(Say(cut, finish="length"), Say('{"name": "a"}'))
     shown = await ask(store, settings_for(wire, tmp_path), MODELS["openai"], returns=Node)
     assert shown.result.output == {"name": "a", "children": []}
-    assert [(one.attempt, one.finish) for one in shown.attempts] == [(1, "length"), (2, "stop")]
+    assert [(attempt.attempt, attempt.finish) for attempt in shown.attempts] == [(1, "length"), (2, "stop")]
     (repaired,) = shown.repaired
     assert repaired.raw == cut
 
@@ -187,7 +187,7 @@ async def test_a_reply_that_never_fits_is_asked_for_three_times(
     assert shown.result.status == "failed"
     assert "did not fit after 2 repairs" in shown.result.error
     assert len(wire.requests) == 3
-    assert [one.attempt for one in shown.attempts] == [1, 2, 3]
+    assert [attempt.attempt for attempt in shown.attempts] == [1, 2, 3]
     assert shown.result.usage.calls == 3
     (failed,) = [event.data for event in shown.events if isinstance(event.data, StepFailed)]
     assert (failed.kind, failed.details["raw"]) == ("invalid_reply", '{"title": 3}')

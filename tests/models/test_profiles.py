@@ -25,10 +25,10 @@ KEYS = {"OPENAI_API_KEY": "a-key", "ANTHROPIC_API_KEY": "another-key"}
 
 @pytest.mark.parametrize("provider", DEFAULTS)
 def test_every_default_is_in_the_price_tables_and_they_rise_in_price(provider: str) -> None:
-    found = rated(defaults_of(provider).values(), Settings())
-    assert [one.price.kind for one in found] == ["known"] * 3
-    assert all(one.window for one in found)
-    prices = [one.price.output_per_million for one in found]
+    models = rated(defaults_of(provider).values(), Settings())
+    assert [model.price.kind for model in models] == ["known"] * 3
+    assert all(model.window for model in models)
+    prices = [model.price.output_per_million for model in models]
     assert prices == sorted(prices)
 
 
@@ -68,8 +68,8 @@ def test_a_provider_whose_client_is_missing_is_passed_over_and_reported() -> Non
 
 def test_entries_of_the_settings_win_one_by_one() -> None:
     settings = Settings(profiles={"fast": "rehearsal", "own": ["a:b", "c:d"]})
-    found = behind(settings, choose(KEYS))
-    assert found == {**defaults_of("openai"), "fast": "rehearsal", "own": ["a:b", "c:d"]}
+    profiles = behind(settings, choose(KEYS))
+    assert profiles == {**defaults_of("openai"), "fast": "rehearsal", "own": ["a:b", "c:d"]}
     assert resolved(settings, KEYS)["choice"] == "balanced and powerful chosen because OPENAI_API_KEY is set"
     whole = Settings(profiles=dict.fromkeys(PROFILES, "rehearsal"))
     assert "choice" not in resolved(whole, KEYS)
@@ -86,11 +86,11 @@ def test_what_a_choice_shows_holds_no_key() -> None:
 
 
 def test_offers_say_what_is_missing() -> None:
-    found = {offer.provider.name: offer for offer in offers(Settings(), KEYS)}
-    assert found["openai"].usable
-    assert found["openai"].missing == ""
-    assert found["openrouter"].missing == "set OPENROUTER_API_KEY"
-    assert found["ollama"].usable
+    by_provider = {offer.provider.name: offer for offer in offers(Settings(), KEYS)}
+    assert by_provider["openai"].usable
+    assert by_provider["openai"].missing == ""
+    assert by_provider["openrouter"].missing == "set OPENROUTER_API_KEY"
+    assert by_provider["ollama"].usable
     elsewhere = Settings(providers={"openrouter": ProviderOptions(base_url="http://127.0.0.1:1")})
     assert {o.provider.name: o for o in offers(elsewhere, {})}["openrouter"].usable
 
@@ -100,7 +100,7 @@ def test_own_prices_are_the_ones_that_are_listed() -> None:
     settings = Settings(prices={name: OwnPrice(input=7, output=8)})
     [mine] = rated([name], settings)
     assert (mine.price.input_per_million, mine.price.output_per_million) == (7, 8)
-    listed = {one.name: one for one in all_of(PROVIDERS["anthropic"], settings)}
+    listed = {model.name: model for model in all_of(PROVIDERS["anthropic"], settings)}
     assert listed[name].price == mine.price
     assert (
         rated(["ollama:x", "rehearsal", "openai-compatible:x@http://h/v1"], settings)[0].price.kind == "free"
@@ -109,7 +109,7 @@ def test_own_prices_are_the_ones_that_are_listed() -> None:
 
 def test_a_list_holds_only_models_that_are_paid_by_the_token() -> None:
     listed = all_of(PROVIDERS["openai"], Settings())
-    assert all(one.price.kind == "known" and one.price.output_per_million for one in listed)
-    assert [one.name for one in listed] == sorted(one.name for one in listed)
-    assert not {"openai:whisper-1", "openai:text-embedding-3-small"} & {one.name for one in listed}
+    assert all(model.price.kind == "known" and model.price.output_per_million for model in listed)
+    assert [model.name for model in listed] == sorted(model.name for model in listed)
+    assert not {"openai:whisper-1", "openai:text-embedding-3-small"} & {model.name for model in listed}
     assert all_of(PROVIDERS["ollama"], Settings()) == []

@@ -76,11 +76,11 @@ async def test_another_process_gives_the_same_answer() -> None:
 
 
 def _printed_by(program: str, hash_seed: str) -> str:
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", program], env={"PYTHONHASHSEED": hash_seed, "PYTHONPATH": ":".join(sys.path)},
         capture_output=True, text=True, check=True, timeout=60,
     )  # fmt: skip
-    return done.stdout.strip()
+    return completed.stdout.strip()
 
 
 async def test_data_fits_its_schema_and_says_what_it_is() -> None:
@@ -219,9 +219,9 @@ async def test_after_the_results_it_answers() -> None:
 
 async def test_a_scripted_answer_can_call_tools() -> None:
     @rehearses("tools-of-a-test", "plan")
-    def plan(asked: Call) -> Any:
-        return [ToolCall("clock")] if len(asked.messages) < 4 else None
+    def plan(call: Call) -> Any:
+        return [ToolCall("clock")] if len(call.messages) < 4 else None
 
-    one = acting(workflow="tools-of-a-test", task="plan")
-    reply = await Rehearsal().complete(one)
+    call = acting(workflow="tools-of-a-test", task="plan")
+    reply = await Rehearsal().complete(call)
     assert reply.tool_calls == (ToolCall("clock"),)

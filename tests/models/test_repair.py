@@ -28,17 +28,17 @@ class Idea(pydantic.BaseModel):
 
 
 def value(text: str, kind: Any) -> Any:
-    found = find(text, kind)
-    assert isinstance(found, ParsedReply), found
-    again = codec.reader(kind)(found.data)
-    assert again == found.value, "what the log will hold is what was read"
+    parsed = find(text, kind)
+    assert isinstance(parsed, ParsedReply), parsed
+    again = codec.reader(kind)(parsed.data)
+    assert again == parsed.value, "what the log will hold is what was read"
     return again
 
 
 def error(text: str, kind: Any) -> str:
-    found = find(text, kind)
-    assert isinstance(found, Mismatch), found
-    return found.error
+    parsed = find(text, kind)
+    assert isinstance(parsed, Mismatch), parsed
+    return parsed.error
 
 
 @pytest.mark.parametrize(
@@ -148,9 +148,9 @@ def test_hostile_replies_are_refused_with_bounded_work(text: str) -> None:
 
 def test_deep_nesting_and_long_replies_are_read() -> None:
     deep = "[" * 200 + "]" * 200
-    found = find(deep, Any)
-    assert isinstance(found, ParsedReply)
-    assert found.data == deep.encode()
+    parsed = find(deep, Any)
+    assert isinstance(parsed, ParsedReply)
+    assert parsed.data == deep.encode()
     long = {"title": "x" * 1_000_000, "score": 0.5}
     assert len(value(f"Here:\n{json.dumps(long)}\nDone.", Idea).title) == 1_000_000
 
@@ -158,18 +158,18 @@ def test_deep_nesting_and_long_replies_are_read() -> None:
 @given(st.text())
 def test_random_text_never_crashes(text: str) -> None:
     for kind in (Point, Idea, list[int], Literal["a"], Any):
-        found = find(text, kind)
-        if isinstance(found, Mismatch):
-            assert found.error
+        parsed = find(text, kind)
+        if isinstance(parsed, Mismatch):
+            assert parsed.error
         else:
-            assert codec.reader(kind)(found.data) == found.value  # what was found does fit
+            assert codec.reader(kind)(parsed.data) == parsed.value  # what was found does fit
 
 
 @given(st.lists(st.sampled_from(['{"x":1}', "{", "}", "[", "]", '"', "\\", "```", "\n", "json", "x", ","])))
 def test_random_brackets_never_crash(parts: list[str]) -> None:
     text = "".join(parts)
-    found = find(text, Point)
-    assert isinstance(found, Mismatch) or codec.reader(Point)(found.data).x == 1
+    parsed = find(text, Point)
+    assert isinstance(parsed, Mismatch) or codec.reader(Point)(parsed.data).x == 1
 
 
 PROSE = st.text(st.characters(blacklist_characters='{}[]"`\\', blacklist_categories=("Cs",)), max_size=40)
@@ -279,13 +279,13 @@ def test_a_reply_that_was_cut_off_after_its_data_is_fine() -> None:
 )
 def test_mending_never_changes_what_is_json(data: Any) -> None:
     text = json.dumps([data])
-    assert [json.loads(found) for found in islice(mended(text, close=True), 1)] == [[data]]
+    assert [json.loads(repaired) for repaired in islice(mended(text, close=True), 1)] == [[data]]
 
 
 @given(st.text(alphabet="{}[]:,'\"\\/*# ax1\n", max_size=60))
 def test_mending_ends_whatever_it_is_given(text: str) -> None:
-    for found in mended(text, close=True):
-        assert found[0] in "{["
+    for repaired in mended(text, close=True):
+        assert repaired[0] in "{["
 
 
 @pytest.mark.parametrize(
@@ -298,14 +298,14 @@ def test_mending_takes_bounded_work(text: str) -> None:
 def test_a_bare_word_is_judged_by_the_check_too() -> None:
     kind = Literal["yes", "no"]
     assert isinstance(find("yes", kind, check=lambda word: ""), ParsedReply)
-    found = find("yes", kind, check=lambda word: f"{word} is not wanted")
-    assert found == Mismatch("yes is not wanted")
+    parsed = find("yes", kind, check=lambda word: f"{word} is not wanted")
+    assert parsed == Mismatch("yes is not wanted")
 
 
 def test_a_valid_reply_is_found_however_long_it_is() -> None:
-    found = find(json.dumps({"title": "x" * 4_200_000, "score": 0.5}), Idea)
-    assert isinstance(found, ParsedReply)
-    assert len(found.value.title) == 4_200_000
+    parsed = find(json.dumps({"title": "x" * 4_200_000, "score": 0.5}), Idea)
+    assert isinstance(parsed, ParsedReply)
+    assert len(parsed.value.title) == 4_200_000
 
 
 def test_a_very_long_reply_is_not_mended() -> None:
@@ -317,7 +317,7 @@ def test_a_very_long_reply_is_not_mended() -> None:
 @pytest.mark.parametrize("reply", ["Two ideas: {a bike} and {Büsse}", "Here: {nothing}"])
 def test_what_is_no_json_is_quoted_as_text(reply: str) -> None:
     """Pydantic hands the bytes that it could not read to its error; a person reads text."""
-    found = find(reply, Idea)
-    assert isinstance(found, Mismatch)
-    assert "b'" not in found.error
-    assert found.error.startswith("It is not valid JSON")
+    parsed = find(reply, Idea)
+    assert isinstance(parsed, Mismatch)
+    assert "b'" not in parsed.error
+    assert parsed.error.startswith("It is not valid JSON")

@@ -41,8 +41,8 @@ async def ask(
 
     @podium.workflow
     async def flow(run: podium.Run, request: str) -> Any:
-        found: Any = await run.ask(AGENT, "tell", prompt=prompt, returns=returns)
-        return found
+        reply: Any = await run.ask(AGENT, "tell", prompt=prompt, returns=returns)
+        return reply
 
     given = podium.Budget(**budget) if budget else None
     handle = await podium.start(flow, "x", model=name, store=store, settings=settings, budget=given)

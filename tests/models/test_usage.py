@@ -115,7 +115,7 @@ async def test_impossible_figures_of_a_model_are_warned_of_once(usage: Usage, st
     assert "impossible usage" in result.warnings[0]
     rows = await store.read(result.run_id, types=[ModelAttempted.type])
     attempts = [row.to_event(result.run_id).data for row in rows]
-    assert [isinstance(one, ModelAttempted) and one.estimated for one in attempts] == [True, True]
+    assert [isinstance(attempt, ModelAttempted) and attempt.estimated for attempt in attempts] == [True, True]
     assert 0 < result.usage.usd < 1
     (total,) = await store.run_totals()
     assert total.usage.calls == 2

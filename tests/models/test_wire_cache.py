@@ -87,7 +87,7 @@ async def test_the_next_model_of_a_profile_has_a_cache_of_its_own(
     again = await ask(store, settings, None)
     assert (first.result.output, again.result.output) == ("second", "second")
     assert (len(wire.requests), again.result.usage.calls, again.result.saved.calls) == (7, 3, 1)
-    assert [one.model for one in again.of(ModelCached)] == [MODELS["anthropic"]]
+    assert [event.model for event in again.of(ModelCached)] == [MODELS["anthropic"]]
 
 
 async def test_what_is_cached_is_served_while_the_provider_is_down(
@@ -108,8 +108,8 @@ async def test_what_is_cached_is_served_while_the_provider_is_down(
 def hints_in(body: dict[str, Any]) -> dict[str, Any]:
     """Everything in a request that asks for it."""
     marked = [part for part in body.get("system", []) if "cache_control" in part]
-    found = {"system": marked[0]["cache_control"]} if marked else {}
-    return found | {name: body[name] for name in ("prompt_cache_key", "cache_control") if name in body}
+    hints = {"system": marked[0]["cache_control"]} if marked else {}
+    return hints | {name: body[name] for name in ("prompt_cache_key", "cache_control") if name in body}
 
 
 @pytest.mark.parametrize("returns", [str, Grade], ids=["text", "data"])

@@ -75,7 +75,7 @@ async def test_an_answer_is_one_request(
     assert shown.result.output == "A fine answer."
     assert len(wire.requests) == 1
     assert wire.requests[0].body.get("stream", False) is watch
-    assert [(one.ok, one.estimated, one.finish, one.nth) for one in shown.attempts] == [
+    assert [(attempt.ok, attempt.estimated, attempt.finish, attempt.nth) for attempt in shown.attempts] == [
         (True, False, "stop", 1)
     ]
     assert same(shown.result.usage, SAID)
@@ -139,7 +139,7 @@ async def test_a_reply_cut_at_its_longest_is_continued(
     wire.answer_with(Say("It goes on and", finish="length"), Say("goes on and ends."))
     shown = await ask(store, settings_for(wire, tmp_path), MODELS[provider], watch=watch)
     assert (shown.result.output, shown.result.warnings) == ("It goes on and ends.", [])
-    assert [one.finish for one in shown.attempts] == ["length", "stop"]
+    assert [attempt.finish for attempt in shown.attempts] == ["length", "stop"]
     assert len(wire.requests) == 2
 
 
@@ -164,7 +164,7 @@ async def test_without_usage_the_whole_reservation_counts(
     wire.answer_with(Say(usage=False))
     shown = await ask(store, settings_for(wire, tmp_path), MODELS[provider], watch=watch)
     assert shown.result.output == "A fine answer."
-    assert [one.estimated for one in shown.attempts] == [True]
+    assert [attempt.estimated for attempt in shown.attempts] == [True]
     assert (len(wire.requests), same(shown.result.usage, worst(provider, wire, tmp_path))) == (1, True)
 
 
@@ -215,10 +215,10 @@ async def test_a_passing_trouble_is_tried_again(
     shown = await ask(store, settings_for(wire, tmp_path), MODELS[provider])
     assert shown.result.output == "A fine answer."
     assert len(wire.requests) == 3
-    assert [(one.ok, one.nth, one.attempt) for one in shown.attempts] == [
+    assert [(attempt.ok, attempt.nth, attempt.attempt) for attempt in shown.attempts] == [
         (False, 1, 1), (False, 2, 1), (True, 3, 1),
     ]  # fmt: skip
-    assert [one.charge for one in shown.attempts[:2]] == [Charge(calls=1), Charge(calls=1)]
+    assert [attempt.charge for attempt in shown.attempts[:2]] == [Charge(calls=1), Charge(calls=1)]
     assert same(shown.result.usage, SAID + Charge(calls=2))
 
 
@@ -313,7 +313,7 @@ async def test_silence_is_tried_three_times_and_counts_in_full(
     assert shown.result.status == "failed"
     assert "no answer within 0.8 s (attempt 3 of 3)" in shown.result.error
     assert len(wire.requests) == 3
-    assert [one.estimated for one in shown.attempts] == [True] * 3
+    assert [attempt.estimated for attempt in shown.attempts] == [True] * 3
     assert same(shown.result.usage, times(worst(provider, wire, tmp_path), 3))
 
 
@@ -348,7 +348,7 @@ async def test_a_dropped_connection_counts_in_full_and_is_tried_again(
     shown = await ask(store, settings_for(wire, tmp_path), MODELS[provider], watch=watch)
     assert shown.result.output == "A fine answer."
     assert len(wire.requests) == 2
-    assert [(one.ok, one.estimated) for one in shown.attempts] == [(False, True), (True, False)]
+    assert [(attempt.ok, attempt.estimated) for attempt in shown.attempts] == [(False, True), (True, False)]
     assert same(shown.result.usage, worst(provider, wire, tmp_path) + SAID)
 
 
@@ -363,7 +363,7 @@ async def test_an_unreadable_answer_counts_in_full(
     assert "Traceback" not in shown.result.error
     assert "the answer cannot be read" in shown.result.error
     assert len(wire.requests) == 3
-    assert all(one.estimated and not one.ok for one in shown.attempts)
+    assert all(attempt.estimated and not attempt.ok for attempt in shown.attempts)
     assert same(shown.result.usage, times(worst(provider, wire, tmp_path), 3))
 
 
@@ -387,7 +387,7 @@ async def test_the_next_model_of_the_profile_takes_over(wire: Wire, store: Store
     (fell,) = shown.fell_back
     assert (fell.from_model, fell.to_model) == (MODELS["openai"], MODELS["anthropic"])
     assert "HTTP 500" in fell.error
-    assert [one.model for one in shown.attempts] == [MODELS["openai"]] * 3 + [MODELS["anthropic"]]
+    assert [attempt.model for attempt in shown.attempts] == [MODELS["openai"]] * 3 + [MODELS["anthropic"]]
     assert same(shown.result.usage, SAID + Charge(calls=3))
 
 
@@ -407,7 +407,7 @@ async def test_repairs_stay_with_the_model_that_took_over(wire: Wire, store: Sto
     )  # fmt: skip
     shown = await ask(store, settings, None, returns=int)
     assert shown.result.output == 7
-    assert [(one.model, one.attempt) for one in shown.attempts] == [
+    assert [(attempt.model, attempt.attempt) for attempt in shown.attempts] == [
         (MODELS["openai"], 1), (MODELS["openai-chat"], 1), (MODELS["openai-chat"], 2),
     ]  # fmt: skip
 
@@ -454,7 +454,7 @@ async def test_a_wait_between_attempts_holds_no_slot(wire: Wire, store: Store, t
     async def flow(run: podium.Run, request: str) -> list[str]:
         agents = [podium.Agent(name, model=MODELS[name]) for name in ("openai", "anthropic")]
         both = await run.gather({agent.name: run.ask(agent, "draft", prompt="x") for agent in agents})
-        return [one.unwrap() for one in both.values()]
+        return [outcome.unwrap() for outcome in both.values()]
 
     result = await podium.run(flow, "x", store=store, settings=settings_for(wire, tmp_path), concurrency=1)
     assert result.output == ["first", "second"]

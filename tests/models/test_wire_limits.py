@@ -93,7 +93,7 @@ async def test_an_answer_that_was_cut_counts_in_full_and_is_not_asked_for_again(
     shown = await ask(store, settings_for(wire, tmp_path), MODELS["openai-chat"], watch=True)
     assert shown.result.error == "draft: openai-chat:gpt-4o: the answer is longer than 4 MB"
     assert len(wire.requests) == 1
-    assert [(one.ok, one.estimated) for one in shown.attempts] == [(False, True)]
+    assert [(attempt.ok, attempt.estimated) for attempt in shown.attempts] == [(False, True)]
 
 
 async def test_a_compressed_answer_that_nobody_asked_for_is_refused(
@@ -123,19 +123,19 @@ async def test_a_provider_that_is_down_is_not_hammered(wire: Wire, store: Store,
 
     @podium.workflow
     async def flow(run: podium.Run, request: str) -> list[str]:
-        said: list[str] = []
+        replies: list[str] = []
         for number in range(5):
             try:
-                said.append(await run.ask(AGENT, "draft", prompt=str(number)))
+                replies.append(await run.ask(AGENT, "draft", prompt=str(number)))
             except podium.ModelFailedError as error:
-                said.append(error.reason)
-        return said
+                replies.append(error.reason)
+        return replies
 
     settings = settings_for(wire, tmp_path)
     result = await podium.run(flow, "x", model=MODELS["openai"], store=store, settings=settings)
     assert len(wire.requests) == 9
     assert result.usage == Charge(calls=9)
-    assert ["HTTP 503" in said for said in result.output] == [True, True, True, False, False]
+    assert ["HTTP 503" in reply for reply in result.output] == [True, True, True, False, False]
     assert "openai is not being called now: 3 calls in a row failed for good" in result.output[4]
 
 
@@ -146,8 +146,8 @@ async def test_a_hiccup_that_hits_many_calls_at_once_breaks_nothing(
 
     @podium.workflow
     async def flow(run: podium.Run, request: str) -> int:
-        asked = {str(number): run.ask(AGENT, "draft", prompt=str(number)) for number in range(20)}
-        return len([one.unwrap() for one in (await run.gather(asked)).values()])
+        asks = {str(number): run.ask(AGENT, "draft", prompt=str(number)) for number in range(20)}
+        return len([outcome.unwrap() for outcome in (await run.gather(asks)).values()])
 
     settings = settings_for(wire, tmp_path)
     result = await podium.run(
@@ -168,8 +168,8 @@ async def test_the_next_model_is_asked_while_a_provider_rests(
 
     result = await podium.run(flow, "x", store=store, settings=settings)
     assert result.output == ["A fine answer."] * 4
-    asked = [seen.path.partition("?")[0].removeprefix("/v1/") for seen in wire.requests]
-    assert asked == [*["responses"] * 3, "messages"] * 3 + ["messages"]
+    paths = [seen.path.partition("?")[0].removeprefix("/v1/") for seen in wire.requests]
+    assert paths == [*["responses"] * 3, "messages"] * 3 + ["messages"]
 
 
 # ── limits ──
@@ -180,8 +180,8 @@ async def test_a_pace_is_kept_and_waiting_holds_no_slot(wire: Wire, store: Store
 
     @podium.workflow
     async def flow(run: podium.Run, request: str) -> int:
-        asked = {str(number): run.ask(AGENT, "draft", prompt=str(number)) for number in range(125)}
-        return len([one.unwrap() for one in (await run.gather(asked)).values()])
+        asks = {str(number): run.ask(AGENT, "draft", prompt=str(number)) for number in range(125)}
+        return len([outcome.unwrap() for outcome in (await run.gather(asks)).values()])
 
     settings = settings_for(wire, tmp_path, limits={"requests_per_minute": 1200})
     result = await podium.run(
@@ -212,8 +212,8 @@ async def test_a_wait_for_the_pace_ends_with_the_run(wire: Wire, store: Store, t
 def many(count: int) -> podium.Workflow:
     @podium.workflow
     async def flow(run: podium.Run, request: str) -> int:
-        asked = {str(number): run.ask(AGENT, "draft", prompt=str(number)) for number in range(count)}
-        return len([one.unwrap() for one in (await run.gather(asked)).values()])
+        asks = {str(number): run.ask(AGENT, "draft", prompt=str(number)) for number in range(count)}
+        return len([outcome.unwrap() for outcome in (await run.gather(asks)).values()])
 
     return flow
 
@@ -289,8 +289,8 @@ async def test_those_who_wait_for_a_provider_hold_neither_slot_nor_money(
             await free.wait()
             await run.ask(quick, "draft", prompt="x")
 
-        asked = {str(number): run.ask(slow, "draft", prompt=str(number)) for number in range(5)}
-        await run.gather({**asked, "other": other()})
+        asks = {str(number): run.ask(slow, "draft", prompt=str(number)) for number in range(5)}
+        await run.gather({**asks, "other": other()})
 
     handle = await podium.start(
         flow, "x", store=store, settings=settings, concurrency=1, budget=podium.Budget(calls=2)

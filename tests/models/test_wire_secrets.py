@@ -46,9 +46,9 @@ async def podium(folder: Path, wire: Wire, *arguments: str) -> tuple[int, bytes]
         sys.executable, "-m", "podium", *arguments, cwd=folder, env=environment(folder, wire),
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
     )  # fmt: skip
-    said, _ = await process.communicate()
+    output, _ = await process.communicate()
     assert process.returncode is not None
-    return process.returncode, said
+    return process.returncode, output
 
 
 def leaks(data: bytes) -> list[str]:
@@ -67,10 +67,10 @@ async def test_no_key_is_kept_or_shown(provider: str, wire: Wire, tmp_path: Path
         Refuse(401, f"Incorrect API key provided: {IN_ENVIRONMENT} ({FAMILIAR})."),
     )
     store, request = f"sqlite:///{tmp_path}/runs.sqlite", f"{IN_ENVIRONMENT} {FAMILIAR} {IN_ADDRESS}"
-    code, said = await podium(
+    code, output = await podium(
         tmp_path, wire, "run", f"{FLOW}:leaky", request, "--model", f"{provider}:gpt-4o", "--store", store
     )
-    assert code == 0, said.decode()
+    assert code == 0, output.decode()
     assert len(wire.requests) == 3
     assert wire.requests[0].headers["authorization"] == f"Bearer {IN_ENVIRONMENT}", "the key does its work"
     bodies = str([seen.body for seen in wire.requests]).encode()
@@ -81,20 +81,20 @@ async def test_no_key_is_kept_or_shown(provider: str, wire: Wire, tmp_path: Path
         listed.decode().partition('"run_id":"')[2].partition('"')[0]
         or (listed.decode().partition('"run_id": "')[2].partition('"')[0])
     )
-    shown = [said, listed]
+    shown = [output, listed]
     for command in (
         ["show", run_id], ["events", run_id, "--json"], ["replay", run_id, "--json"],
         ["report", run_id, "-o", str(tmp_path / "r.html")],
         ["report", run_id, "--format", "md", "-o", str(tmp_path / "r.md")],
         ["report", run_id, "--format", "json", "-o", str(tmp_path / "r.json")],
     ):  # fmt: skip
-        code, said = await podium(tmp_path, wire, *command, "--store", store)
-        assert code == 0, said.decode()
-        shown.append(said)
-    assert [leaks(said) for said in shown] == [[]] * len(shown)
+        code, output = await podium(tmp_path, wire, *command, "--store", store)
+        assert code == 0, output.decode()
+        shown.append(output)
+    assert [leaks(text) for text in shown] == [[]] * len(shown)
     written = {path.name: leaks(path.read_bytes()) for path in files(tmp_path)}
     assert {"runs.sqlite", "r.html", "r.md", "r.json"} <= set(written)
-    assert {name: found for name, found in written.items() if found} == {}
+    assert {name: content for name, content in written.items() if content} == {}
 
 
 async def test_no_key_lies_in_the_write_ahead_log_of_a_run_under_way(wire: Wire, tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_a_password_in_an_address_is_refused_before_anything_is_kept(wire: Wire)
 
 async def test_the_command_line_does_not_repeat_it_either(wire: Wire, tmp_path: Path) -> None:
     name = f"openai-compatible:m@http://me:{FAMILIAR}@127.0.0.1/v1"
-    code, said = await podium(tmp_path, wire, "run", f"{FLOW}:leaky", "x", "--model", name)
+    code, output = await podium(tmp_path, wire, "run", f"{FLOW}:leaky", "x", "--model", name)
     assert code == 2
-    assert leaks(said) == []
+    assert leaks(output) == []
     assert [leaks(path.read_bytes()) for path in files(tmp_path) if leaks(path.read_bytes())] == []

@@ -47,12 +47,12 @@ async def test_two_turns_with_calls_side_by_side(
     first, second = wire.requests
     assert offered(first) >= {"add"}
     assert calls_and_results(first) == []
-    one, two, three, four = calls_and_results(second)
-    assert one == Called(one.id, "add", {"a": 1, "b": 2})
-    assert two == Called(two.id, "add", {"a": -3, "b": 4})
-    assert three == Returned(one.id, "3", failed=False)
-    assert four == Returned(two.id, "add failed: ValueError: negative", failed=True)
-    assert one.id != two.id
+    sum_call, failing_call, sum_result, failing_result = calls_and_results(second)
+    assert sum_call == Called(sum_call.id, "add", {"a": 1, "b": 2})
+    assert failing_call == Called(failing_call.id, "add", {"a": -3, "b": 4})
+    assert sum_result == Returned(sum_call.id, "3", failed=False)
+    assert failing_result == Returned(failing_call.id, "add failed: ValueError: negative", failed=True)
+    assert sum_call.id != failing_call.id
     assert "Let me see." in json.dumps(second.body)
     used = acted.result.usage
     assert (used.calls, used.input_tokens, used.output_tokens) == (2, 250, 30)
@@ -181,9 +181,9 @@ async def test_another_model_gets_text_calls_and_results_only(
     assert "It is a sum." not in sent
     assert "c2lnbmVk" not in sent
     assert "Let me see." in sent
-    one, two, three, four = calls_and_results(wire.requests[-1])
-    assert [one.id, two.id] == [three.id, four.id]
-    assert len(one.id) == 9, "the id of one provider is too long for another"
+    first_call, second_call, first_result, second_result = calls_and_results(wire.requests[-1])
+    assert [first_call.id, second_call.id] == [first_result.id, second_result.id]
+    assert len(first_call.id) == 9, "the id of one provider is too long for another"
 
 
 async def test_the_answer_of_an_ask_is_plain_text_in_the_next_one_of_a_thread(
@@ -200,8 +200,8 @@ async def test_the_answer_of_an_ask_is_plain_text_in_the_next_one_of_a_thread(
         return await thread.ask("Why?")
 
     settings = settings_at(wire, options={"output": "tool"})
-    done = await podium.run(flow, "x", model=NAMES["anthropic"], store=store, settings=settings)
-    assert done.output == "Because."
+    result = await podium.run(flow, "x", model=NAMES["anthropic"], store=store, settings=settings)
+    assert result.output == "Because."
     messages = wire.requests[1].body["messages"]
     assert [message["role"] for message in messages] == ["user", "assistant", "user"]
     assert messages[1]["content"] == [{"type": "text", "text": '{"city":"Rome","days":3}'}]

@@ -41,9 +41,9 @@ def test_words_of_every_script_are_words() -> None:
 
 @given(st.text())
 def test_there_is_always_a_word(prompt: str) -> None:
-    found = keywords(prompt)
-    assert 1 <= len(found) <= 12
-    assert all(0 < len(word) <= 40 for word in found)
+    words = keywords(prompt)
+    assert 1 <= len(words) <= 12
+    assert all(0 < len(word) <= 40 for word in words)
 
 
 def test_small_words_of_english_and_german_are_left_out() -> None:

@@ -23,13 +23,13 @@ async def main(name: str, url: str, how: str) -> None:
     settings = Settings(providers={name.partition(":")[0]: ProviderOptions(base_url=url)})
     model = open_model(name, settings=settings, env={})
     call = Call(run_id="", workflow="", path="", agent="", role="", task="", system="s", prompt="p")
-    said = ""
+    message = ""
     before = peak_kb()
     try:
         await model.complete(call, (lambda text: None) if how == "streamed" else None)
     except ModelFault as fault:
-        said = f"{fault.kind}: {fault}"
-    print(json.dumps({"said": said, "grown_mb": (peak_kb() - before) / 1024}))
+        message = f"{fault.kind}: {fault}"
+    print(json.dumps({"said": message, "grown_mb": (peak_kb() - before) / 1024}))
 
 
 if __name__ == "__main__":

@@ -54,12 +54,12 @@ async def act(
     """Run one ask of an agent with tools; with `watch` the replies are streamed."""
     gate = asyncio.Event()
     options: dict[str, Any] = {"max_tokens": 500, **(agent or {})}
-    asked = podium.Agent("Ida", tools=tools, **options)
+    asked_agent = podium.Agent("Ida", tools=tools, **options)
 
     @podium.workflow
     async def flow(run: podium.Run, request: str) -> Any:
         await gate.wait()
-        answer: Any = await run.ask(asked, "plan", prompt=request, returns=returns, attach=attach)
+        answer: Any = await run.ask(asked_agent, "plan", prompt=request, returns=returns, attach=attach)
         return answer
 
     handle = await podium.start(flow, "Add these.", model=model, store=store, settings=settings, **started)
@@ -96,34 +96,34 @@ class Returned(NamedTuple):
 
 def calls_and_results(seen: Seen) -> list[Called | Returned]:
     """The tool calls and results in a request, in order, whatever its format."""
-    found: list[Called | Returned] = []
+    parts: list[Called | Returned] = []
     for item in _items(seen.body):
         match item:
             case {"type": "function_call", "call_id": id, "name": name, "arguments": text}:
-                found.append(Called(id, name, json.loads(text)))
+                parts.append(Called(id, name, json.loads(text)))
             case {"type": "function_call_output", "call_id": id, "output": text}:
-                found.append(_returned(id, text))
+                parts.append(_returned(id, text))
             case {"function": {"name": name, "arguments": text}, "id": id}:
-                found.append(Called(id, name, json.loads(text)))
+                parts.append(Called(id, name, json.loads(text)))
             case {"role": "tool", "tool_call_id": id, "content": text}:
-                found.append(_returned(id, text))
+                parts.append(_returned(id, text))
             case {"type": "tool_use", "id": id, "name": name, "input": given}:
-                found.append(Called(id, name, given))
+                parts.append(Called(id, name, given))
             case {"type": "tool_result", "tool_use_id": id, "content": content, "is_error": failed}:
-                found.append(Returned(id, content[0]["text"], failed))
+                parts.append(Returned(id, content[0]["text"], failed))
             case {"functionCall": {"id": id, "name": name, "args": given}}:
-                found.append(Called(id, name, given))
+                parts.append(Called(id, name, given))
             case {"functionResponse": {"id": id, "response": {"error": text}}}:
-                found.append(Returned(id, text, failed=True))
+                parts.append(Returned(id, text, failed=True))
             case {"functionResponse": {"id": id, "response": {"return_value": text}}}:
-                found.append(Returned(id, text, failed=False))
+                parts.append(Returned(id, text, failed=False))
             case {"toolUse": {"toolUseId": id, "name": name, "input": given}}:
-                found.append(Called(id, name, given))
+                parts.append(Called(id, name, given))
             case {"toolResult": {"toolUseId": id, "content": content, "status": status}}:
-                found.append(Returned(id, content[0]["text"], status == "error"))
+                parts.append(Returned(id, content[0]["text"], status == "error"))
             case _:
                 pass
-    return found
+    return parts
 
 
 def _returned(id: str, text: Any) -> Returned:

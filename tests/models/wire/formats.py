@@ -71,15 +71,15 @@ class Chat:
 
     @staticmethod
     def ends(say: Say, request: Json) -> Iterator[bytes]:
-        asked = request.get("stream_options", {}).get("include_usage")
+        include_usage = request.get("stream_options", {}).get("include_usage")
         # Mistral and Groq tell it unasked, with the last piece, each in a place of its own
         unasked = (
             {}
-            if asked or not say.usage
+            if include_usage or not say.usage
             else {"usage": Chat._usage(say), "x_groq": {"usage": Chat._usage(say)}}
         )
         yield Chat._chunk(request, {}, Chat._finish(say, request), **unasked)
-        if say.usage and asked:
+        if say.usage and include_usage:
             yield frame(
                 Chat._head(request)
                 | {"object": "chat.completion.chunk", "choices": [], "usage": Chat._usage(say)}
