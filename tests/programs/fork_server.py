@@ -60,7 +60,7 @@ def serve(orders: socket.socket) -> dict[str, Any] | None:
         if pid == 0:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            for fd in (woken, wake, orders.fileno(), fds[3], *(one.fileno() for one in running.values())):
+            for fd in (woken, wake, orders.fileno(), fds[3], *(child.fileno() for child in running.values())):
                 os.close(fd)
             return {**json.loads(data), "fds": fds[:3]}
         status = socket.socket(fileno=fds[3])
