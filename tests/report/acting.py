@@ -61,8 +61,8 @@ async def acted(store: Store, answer: Any) -> list[Event]:
     waiting = await podium.run(plan, "Add and pay", model=model, store=store)
     assert waiting.status == "waiting"
     await podium.answer(waiting.run_id, answer, by="ann", store=store)
-    done = await (await podium.resume(waiting.run_id, workflow=plan, model=model, store=store)).result()
-    assert (done.status, done.output) == ("completed", HOSTILE)
+    result = await (await podium.resume(waiting.run_id, workflow=plan, model=model, store=store)).result()
+    assert (result.status, result.output) == ("completed", HOSTILE)
     return await events_of(store, waiting.run_id)
 
 

@@ -72,8 +72,8 @@ def test_sections_come_from_the_workflows_own_templates_and_fold_the_steps() -> 
 
 def test_tables_of_very_large_runs_are_cut_with_what_went_wrong_kept() -> None:
     many = [(f"s{n}", StepStarted()) for n in range(MOST_STEPS + 50)]
-    done = [(path, StepCompleted()) for path, _ in many[:-1]]
-    page = to_html(facts_of(log(("", RunCreated(workflow="flow", request="r")), *many, *done)))
+    completed = [(path, StepCompleted()) for path, _ in many[:-1]]
+    page = to_html(facts_of(log(("", RunCreated(workflow="flow", request="r")), *many, *completed)))
     assert page.count('<td class="path">') == MOST_STEPS
     assert f"s{MOST_STEPS + 49}</td>" in page
     assert "50 more steps went well" in page

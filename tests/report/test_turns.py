@@ -87,9 +87,9 @@ async def test_traces_name_the_call_and_the_turn(store: Store) -> None:
     assert traces["step.started", "plan/tool[1.0]"] == "add(a=1, b=2)"
     assert traces["step.running", "plan/tool[2.1]"] == "pay(amount=3.5), which must not be repeated"
     assert traces["model.asked", "plan/turn#2"].endswith(": turn 2")
-    asked = next(line for event, line in lines if event.type == "run.waiting")
-    assert asked.what == "May the agent call pay? pay(amount=3.5) [approve / reject]"
-    assert asked.weight == "attention"
+    waiting_line = next(line for event, line in lines if event.type == "run.waiting")
+    assert waiting_line.what == "May the agent call pay? pay(amount=3.5) [approve / reject]"
+    assert waiting_line.weight == "attention"
 
 
 @pytest.mark.parametrize(
@@ -126,8 +126,8 @@ async def test_the_messages_of_a_later_turn_are_rebuilt(store: Store) -> None:
     assert (helper.result, helper.path) == ("ten", "plan/tool[2.0]/result")
     assert helper.tokens > 0, "what the sub-agent used"
     assert (paid.arguments, paid.result, paid.cost_usd) == ({"amount": 2.5}, "paid 2.5", 0.02)
-    one = await talks.call("plan/tool[2.1]", store.get_blob)
-    assert one == paid
+    tool_call = await talks.call("plan/tool[2.1]", store.get_blob)
+    assert tool_call == paid
     assert len(paid.call_id) == 24
     assert await talks.up_to("plan/tool[2.1]", store.get_blob) is None
 
@@ -146,11 +146,11 @@ async def test_a_call_shows_the_id_that_its_tool_got(store: Store) -> None:
         return await run.ask(podium.Agent("Ida", tools=[look]), "plan", prompt=request)
 
     async def twice(call: Call) -> Any:
-        asked = any(message.role == "tool" for message in call.messages)
-        return "done" if asked else [ToolCall("look", {}), ToolCall("look", {})]
+        answered = any(message.role == "tool" for message in call.messages)
+        return "done" if answered else [ToolCall("look", {}), ToolCall("look", {})]
 
-    done = await podium.run(flow, "go", model=twice, store=store)
-    [talk] = await conversations_of(store, await events_of(store, done.run_id))
+    result = await podium.run(flow, "go", model=twice, store=store)
+    [talk] = await conversations_of(store, await events_of(store, result.run_id))
     assert [call.call_id for call in talk.messages[2].calls] == got
     assert len(set(got)) == 2
 
@@ -161,9 +161,9 @@ async def test_a_turn_that_ran_again_replaces_what_followed_it(store: Store) -> 
     def flow_of(prompt: str) -> podium.Workflow:
         @podium.workflow(name="flow")
         async def flow(run: podium.Run, request: str) -> str:
-            said = await run.ask(podium.Agent("Ida", tools=[add]), "plan", prompt=prompt)
+            reply = await run.ask(podium.Agent("Ida", tools=[add]), "plan", prompt=prompt)
             await run.wait_for("Go on?", choices=["yes"])
-            return said
+            return reply
 
         return flow
 
@@ -192,8 +192,8 @@ async def test_a_thread_is_one_conversation(store: Store) -> None:
     async def echo(call: Call) -> str:
         return f"{call.messages[-1].text}!"
 
-    done = await podium.run(flow, "go", model=echo, store=store)
-    ida, otto = await conversations_of(store, await events_of(store, done.run_id))
+    result = await podium.run(flow, "go", model=echo, store=store)
+    ida, otto = await conversations_of(store, await events_of(store, result.run_id))
     assert [message.text for message in ida.messages] == ["You are Ida.", "one", "one!", "two", "two!"]
     assert [message.text for message in otto.messages] == ["You are Otto.", "three", "three!"]
 
@@ -206,8 +206,8 @@ async def test_a_condensed_conversation_says_so(store: Store) -> None:
 
     pages = [ToolCall("read", {"page": page}) for page in range(6)]
     flow = acting(read, max_tokens=500)
-    done = await podium.run(flow, "go", model=Narrow(*pages, "done"), store=store)
-    events = await events_of(store, done.run_id)
+    result = await podium.run(flow, "go", model=Narrow(*pages, "done"), store=store)
+    events = await events_of(store, result.run_id)
     assert live(events)["plan/turn#5/condensed"] == "✓ Ida condensed 4 messages"
     [talk] = await conversations_of(store, events)
     [summary] = [message for message in talk.messages if message.path == "plan/turn#5/condensed"]
@@ -224,8 +224,8 @@ async def test_a_rehearsal_s_results_are_marked_as_made_up(store: Store) -> None
         raise AssertionError("a rehearsal does not send")
 
     model = Rehearsing(ToolCall("send", {"text": "hi"}), "done")
-    done = await podium.run(acting(send), "go", model=model, store=store)
-    events = await events_of(store, done.run_id)
+    result = await podium.run(acting(send), "go", model=model, store=store)
+    events = await events_of(store, result.run_id)
     assert live(events)["plan/tool[1.0]"] == "✓ send: made up in a rehearsal, not called"
     [talk] = await conversations_of(store, events)
     assert talk.messages[2].calls[0].state == "made up"
@@ -304,8 +304,8 @@ async def test_a_long_result_and_a_long_prompt_are_read_from_beside_the_log(stor
     async def once(call: Call) -> Any:
         return "done" if any(message.role == "tool" for message in call.messages) else [ToolCall("dump", {})]
 
-    done = await podium.run(flow, "go", model=once, store=store)
-    events = await events_of(store, done.run_id)
+    result = await podium.run(flow, "go", model=once, store=store)
+    events = await events_of(store, result.run_id)
     assert any(isinstance(event.data, StepCompleted) and event.data.blob for event in events)
     [talk] = await conversations_of(store, events)
     assert talk.messages[1].text.count("long ") == 20_000
