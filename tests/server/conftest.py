@@ -14,14 +14,14 @@ from tests.server.serving import Served, served
 
 @pytest.fixture
 def server(tmp_path: Path) -> Generator[Served]:
-    with served(tmp_path) as found:
-        yield found
+    with served(tmp_path) as running:
+        yield running
 
 
 @pytest.fixture
 def client(server: Served) -> Generator[httpx2.Client]:
-    with server.client() as found:
-        yield found
+    with server.client() as http:
+        yield http
 
 
 class Shared:
@@ -39,5 +39,5 @@ class Shared:
 def shared(tmp_path: Path) -> Generator[Shared]:
     file = tmp_path / "users.toml"
     keys = {name: add_user(file, name, {}) for name in ("alice", "bob")}
-    with served(tmp_path, users=file) as found:
-        yield Shared(found, keys)
+    with served(tmp_path, users=file) as running:
+        yield Shared(running, keys)

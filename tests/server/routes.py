@@ -14,12 +14,12 @@ VALUES = {"run_id": "abcdefghjkmn", "seq": "1", "artifact": "x", "name": "tree",
 
 def all_routes() -> list[tuple[str, str]]:
     """Method and path of each, also of those that no description tells."""
-    found = [("GET", "/api/openapi.json")]
+    routes = [("GET", "/api/openapi.json")]
     for router in (*ROUTERS, system.pages):
         for route in router.routes:
             assert isinstance(route, APIRoute)
-            found += [(method, route.path) for method in sorted(route.methods or ())]
-    return found
+            routes += [(method, route.path) for method in sorted(route.methods or ())]
+    return routes
 
 
 def filled(path: str, **values: str) -> str:

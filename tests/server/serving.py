@@ -106,7 +106,11 @@ def until(client: httpx2.Client, run_id: str, *wanted: str) -> dict[str, Any]:
         name = ""
         for line in stream.iter_lines():
             name = line.removeprefix("event: ") if line.startswith("event: ") else name if line else ""
-            if name == "status" and line.startswith("data: ") and any(f'"{one}"' in line for one in wanted):
+            if (
+                name == "status"
+                and line.startswith("data: ")
+                and any(f'"{status}"' in line for status in wanted)
+            ):
                 break
     return client.get(f"/api/runs/{run_id}").json()
 

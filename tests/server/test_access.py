@@ -26,8 +26,8 @@ GUARDED = [
 @pytest.fixture(scope="module")
 def house(tmp_path_factory: pytest.TempPathFactory) -> object:
     """One server for all tests here that change nothing."""
-    with served(tmp_path_factory.mktemp("house")) as found:
-        yield found
+    with served(tmp_path_factory.mktemp("house")) as running:
+        yield running
 
 
 def test_all_routes_are_looked_at() -> None:

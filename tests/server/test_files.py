@@ -14,7 +14,7 @@ def test_an_artifact_is_saved_under_a_name_that_stays_a_name(client: httpx2.Clie
     run_id = started(client, flow("makes"), "x")
     done(client, run_id)
     listed = client.get(f"/api/runs/{run_id}/artifacts").json()["artifacts"]
-    assert [one["media_type"] for one in listed] == ["text/html", "image/svg+xml", "text/markdown"]
+    assert [artifact["media_type"] for artifact in listed] == ["text/html", "image/svg+xml", "text/markdown"]
     for made in listed:
         answer = client.get(f"/api/runs/{run_id}/artifacts/{made['id']}")
         assert len(answer.content) == made["bytes"]

@@ -32,11 +32,11 @@ def check_page(html: str) -> None:
     assert not page.tags & LIVE, page.tags & LIVE
     assert [name for name, _ in page.attributes if name.startswith("on") or name in LOADING] == []
     addresses = [value for name, value in page.attributes if name in ("href", "xlink:href")]
-    assert [one for one in addresses if not one.startswith(("http://", "https://", "#"))] == []
+    assert [address for address in addresses if not address.startswith(("http://", "https://", "#"))] == []
     styles = [value for name, value in page.attributes if name == "style"]
-    assert [one for one in styles if "url" in one.lower() or "@import" in one.lower()] == []
+    assert [style for style in styles if "url" in style.lower() or "@import" in style.lower()] == []
     refreshed = [value for name, value in page.attributes if name == "http-equiv"]
-    assert [one for one in refreshed if one.lower() == "refresh"] == []
+    assert [target for target in refreshed if target.lower() == "refresh"] == []
 
 
 def check_harmless(answer: httpx2.Response) -> None:
@@ -81,8 +81,8 @@ def test_texts_in_names_kinds_and_questions_are_data_or_refused(client: httpx2.C
     done(client, run_id)
     made = client.get(f"/api/runs/{run_id}/artifacts").json()["artifacts"]
     assert len(made) == len(TEXTS)
-    for one in made:
-        answer = client.get(f"/api/runs/{run_id}/artifacts/{one['id']}", params={"inline": True})
+    for artifact in made:
+        answer = client.get(f"/api/runs/{run_id}/artifacts/{artifact['id']}", params={"inline": True})
         check_harmless(answer)
         assert answer.headers["content-type"] == "application/octet-stream"
         named = answer.headers["content-disposition"]

@@ -42,7 +42,10 @@ async def test_the_cache_is_reported_by_model_and_emptied_in_parts(tmp_path: Pat
     with served(tmp_path) as server, server.client() as client:
         cache = client.get("/api/cache").json()
         assert (cache["entries"], cache["hits"], cache["saved_usd"]) == (3, 3, 1.5)
-        assert {one["model"]: one["entries"] for one in cache["models"]} == {"openai:a": 2, "openai:b": 1}
+        assert {model["model"]: model["entries"] for model in cache["models"]} == {
+            "openai:a": 2,
+            "openai:b": 1,
+        }
         assert cache["limit_bytes"] > 0
         assert client.delete("/api/cache", params={"model": "openai:c"}).status_code == 404
         assert client.delete("/api/cache", params={"unused_s": 1e9}).json()["entries"] == 0
@@ -61,10 +64,10 @@ def test_a_folder_is_indexed_searched_and_forgotten(client: httpx2.Client, tmp_p
     assert client.get("/api/corpora").json() == {"corpora": []}
     added = client.post("/api/corpora", json={"folder": str(folder), "name": "sea"}).json()
     assert (added["name"], added["documents"], added["added"], added["troubles"]) == ("sea", 1, 1, [])
-    assert [one["name"] for one in client.get("/api/corpora").json()["corpora"]] == ["sea"]
-    (found,) = client.get("/api/corpora/search", params={"text": "moon tides"}).json()["results"]
-    assert (found["corpus"], found["path"], found["title"]) == ("sea", "tides.md", "Tides")
-    assert "moon" in found["snippet"]
+    assert [corpus["name"] for corpus in client.get("/api/corpora").json()["corpora"]] == ["sea"]
+    (result,) = client.get("/api/corpora/search", params={"text": "moon tides"}).json()["results"]
+    assert (result["corpus"], result["path"], result["title"]) == ("sea", "tides.md", "Tides")
+    assert "moon" in result["snippet"]
     assert client.get("/api/corpora/search", params={"text": "x", "corpus": "air"}).status_code == 404
     nowhere = client.post("/api/corpora", json={"folder": str(tmp_path / "nothing")})
     assert (nowhere.status_code, nowhere.json()["error"] != "") == (422, True)
@@ -138,10 +141,10 @@ def test_a_model_is_asked_one_question(client: httpx2.Client) -> None:
 
 
 def test_all_models_of_a_provider_are_reported(client: httpx2.Client) -> None:
-    found = client.get("/api/models/openai").json()
-    assert found["provider"] == "openai"
-    assert all(one["model"].startswith("openai:") for one in found["models"])
-    assert len(found["models"]) > 5
+    provider = client.get("/api/models/openai").json()
+    assert provider["provider"] == "openai"
+    assert all(model["model"].startswith("openai:") for model in provider["models"])
+    assert len(provider["models"]) > 5
     assert client.get("/api/models/nothing").status_code == 404
 
 

@@ -33,8 +33,8 @@ async def test_answers_do_not_wait_for_the_client_to_confirm_a_part_of_them() ->
     seen: list[int] = []
 
     def connected(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        found: socket.socket = writer.get_extra_info("socket")
-        seen.append(found.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+        connection: socket.socket = writer.get_extra_info("socket")
+        seen.append(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
         writer.close()
 
     async with await asyncio.start_server(connected, sock=listening):

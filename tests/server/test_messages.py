@@ -70,6 +70,6 @@ def test_a_chat_over_http(client: httpx2.Client) -> None:
     finished = done(client, run_id)
     assert finished["deliverable"].startswith("[rehearsal]")
     [talk] = client.get(f"/api/runs/{run_id}/messages").json()["conversations"]
-    said = [message["text"] for message in talk["messages"] if message["role"] == "user"]
-    assert said == ["hello", "and now?"]
+    texts = [message["text"] for message in talk["messages"] if message["role"] == "user"]
+    assert texts == ["hello", "and now?"]
     assert "next" not in view_of(client, run_id)["detail"]

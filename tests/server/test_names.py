@@ -31,7 +31,7 @@ def test_a_project_of_any_name_can_be_read_searched_reviewed_and_forgotten(clien
 def live_through(client: httpx2.Client, name: str) -> None:
     base = f"/api/brain/projects/{encoded(name)}"
     assert client.post(f"{base}/import", json={"lines": FACT}).json()["imported"] == 1
-    assert [one["project"] for one in client.get("/api/brain/projects").json()["projects"]] == [name]
+    assert [project["project"] for project in client.get("/api/brain/projects").json()["projects"]] == [name]
     (fact,) = client.get(f"{base}/review").json()["facts"]
     assert client.post(f"{base}/review", json={"accept": [fact["id"]]}).json()["accepted"] == [fact["id"]]
     assert client.get(f"{base}/search", params={"text": "thief"}).json()["facts"][0]["id"] == fact["id"]
@@ -54,8 +54,8 @@ def test_a_slash_leads_to_nobody_elses_project(shared: Shared) -> None:
 
 def test_a_project_that_no_address_can_name_is_refused_where_it_would_begin(client: httpx2.Client) -> None:
     for name in (".", "..", " . ", "a\x00b", " ", "x" * 101):
-        asked = {"workflow": "studio", "request": "A scene at sea", "options": {"project": name}}
-        answer = client.post("/api/runs", json=asked)
+        body = {"workflow": "studio", "request": "A scene at sea", "options": {"project": name}}
+        answer = client.post("/api/runs", json=body)
         assert answer.status_code == 422, answer.text
         assert "is not the name of a project" in answer.json()["error"]
 
@@ -86,8 +86,8 @@ def test_a_corpus_is_removed_by_its_folder(client: httpx2.Client, tmp_path: Path
 def test_a_workflow_in_a_file_is_read_and_estimated_by_its_path(client: httpx2.Client) -> None:
     for name in (encoded(flow("makes")), flow("makes")):
         assert client.get(f"/api/workflows/{name}").json()["name"] == "makes"
-    asked = client.post(f"/api/workflows/{encoded(str(FLOWS) + ':makes')}/estimate", json={"request": "x"})
-    assert asked.json()["error"] == "The workflow makes cannot tell what a run would take."
+    estimate = client.post(f"/api/workflows/{encoded(str(FLOWS) + ':makes')}/estimate", json={"request": "x"})
+    assert estimate.json()["error"] == "The workflow makes cannot tell what a run would take."
 
 
 def test_a_slash_in_disguise_opens_no_door(shared: Shared) -> None:

@@ -106,7 +106,7 @@ def test_projects_of_one_name_are_two(shared: Shared) -> None:
     with shared.of("alice") as alice, shared.of("bob") as bob:
         done(alice, started(alice, "studio", scene, options={"project": "lighthouse"}))
         projects = alice.get("/api/brain/projects").json()["projects"]
-        assert [one["project"] for one in projects] == ["lighthouse"]
+        assert [project["project"] for project in projects] == ["lighthouse"]
         waiting = alice.get("/api/brain/projects/lighthouse/review").json()
         assert waiting["facts"]
         assert {fact["project"] for fact in waiting["facts"]} == {"lighthouse"}

@@ -43,13 +43,13 @@ OF_THE_SERVER = {"signIn", "signOut", "whoAmI", "readHealth", "readReadiness", "
 
 
 def commands() -> set[str]:
-    families = {f"{name} {one[0]}" for name, (_, inside) in FAMILIES.items() for one in inside}
+    families = {f"{name} {command[0]}" for name, (_, inside) in FAMILIES.items() for command in inside}
     return {name for _, name, *_ in COMMANDS if name not in FAMILIES} | families
 
 
 def test_every_command_has_its_operations_or_is_about_the_machine() -> None:
-    found = {one for one in commands() if one.split()[0] not in OF_THE_MACHINE}
-    assert found == set(SAME)
+    served = {command for command in commands() if command.split()[0] not in OF_THE_MACHINE}
+    assert served == set(SAME)
 
 
 def test_every_operation_is_somebody_s() -> None:

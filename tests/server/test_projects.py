@@ -35,8 +35,8 @@ def root(tmp_path: Path) -> Path:
 def both(tmp_path: Path, root: Path) -> Generator[Shared]:
     file = tmp_path / "users.toml"
     keys = {name: add_user(file, name, {}) for name in ("alice", "bob")}
-    with served(tmp_path, users=file, workspaces=f"{root}/{{user}}") as found:
-        yield Shared(found, keys)
+    with served(tmp_path, users=file, workspaces=f"{root}/{{user}}") as running:
+        yield Shared(running, keys)
 
 
 def options_of(client: httpx2.Client) -> set[str]:
@@ -73,8 +73,8 @@ def test_without_a_folder_of_projects_none_can_be_named(shared: Shared, tmp_path
 
 def test_a_project_is_found_by_its_name_or_its_whole_path(root: Path) -> None:
     for name in ("shop", "./shop", f"{root}/alice/shop", "plain"):
-        found = project_folder(f"{root}/{{user}}", "alice", name)
-        assert found == str(root / "alice" / name.rpartition("/")[2])
+        folder = project_folder(f"{root}/{{user}}", "alice", name)
+        assert folder == str(root / "alice" / name.rpartition("/")[2])
     assert project_folder(str(root), "alice", "bob/bank") == str(root / "bob/bank"), "shared by everybody"
 
 

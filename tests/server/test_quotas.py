@@ -52,9 +52,12 @@ async def test_days_and_months_count_what_was_spent_in_them(tmp_path: Path) -> N
         await store.create(row, overnight)
         money = await UserQuotas(store).money("alice", alice, NOW)
         assert (money.spent, money.reserved) == (16.5, 2.5)
-        shown = [(one.period, one.spent, one.left(money.reserved)) for one in money.allowances]
+        shown = [
+            (allowance.period, allowance.spent, allowance.left(money.reserved))
+            for allowance in money.allowances
+        ]
         assert shown == [("total", 16.5, 81.0), ("month", 9.5, 38.0), ("day", 3.5, 14.0)]
-        renewed = [one.renewed for one in money.allowances]
+        renewed = [allowance.renewed for allowance in money.allowances]
         assert renewed == [None, datetime(2026, 4, 1, tzinfo=UTC), datetime(2026, 4, 1, tzinfo=UTC)]
 
 
@@ -71,7 +74,10 @@ def test_the_tightest_limit_counts_and_says_when_it_is_renewed(tmp_path: Path) -
         shown = refused.json()
         assert shown["error"] == "$2.70 is left of your budget for today; this run asks for $2.80."
         assert "renewed on 20" in shown["hint"]
-        left = {one["period"]: one["left_usd"] for one in alice.get("/api/me").json()["allowances"]}
+        left = {
+            allowance["period"]: allowance["left_usd"]
+            for allowance in alice.get("/api/me").json()["allowances"]
+        }
         assert left == {"total": 99.7, "month": 49.7, "day": 2.7}
 
 

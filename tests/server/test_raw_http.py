@@ -14,8 +14,8 @@ from tests.server.serving import PATIENCE_S, Served, served
 
 @pytest.fixture(scope="module")
 def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
-    with served(tmp_path_factory.mktemp("raw")) as found:
-        yield found
+    with served(tmp_path_factory.mktemp("raw")) as running:
+        yield running
 
 
 def exchange(server: Served, *pieces: bytes) -> bytes:

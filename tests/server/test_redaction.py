@@ -11,7 +11,7 @@ KEY = "github_pat_11AAAAAAA0123456789abc_def"
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "body",
     [
         {"workflow": KEY, "request": "x"},
         {"workflow": "tree", "request": "x", "model": KEY},
@@ -22,8 +22,8 @@ KEY = "github_pat_11AAAAAAA0123456789abc_def"
         {"workflow": "tree", "request": "x", "budget": {"usd": KEY}},
     ],
 )
-def test_a_problem_shows_no_secret(client: httpx2.Client, asked: dict[str, object]) -> None:
-    answer = client.post("/api/runs", json=asked)
+def test_a_problem_shows_no_secret(client: httpx2.Client, body: dict[str, object]) -> None:
+    answer = client.post("/api/runs", json=body)
     assert answer.status_code in (404, 422)
     assert KEY not in answer.text
     assert answer.json()["error"]

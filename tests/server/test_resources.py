@@ -31,10 +31,10 @@ def test_facts_are_reviewed_edited_searched_and_forgotten(client: httpx2.Client)
     assert reviewed["waiting"] == len(waiting) - 1
     (fact,) = client.get(f"{base}/facts").json()["facts"]
     assert (fact["value"], fact["status"]) == ("a stolen lantern", "accepted")
-    found = client.get(f"{base}/search", params={"text": "lantern"}).json()["facts"]
-    assert [one["id"] for one in found] == [first]
+    facts = client.get(f"{base}/search", params={"text": "lantern"}).json()["facts"]
+    assert [fact["id"] for fact in facts] == [first]
     history = client.get(f"{base}/facts/{first}").json()["history"]
-    assert [one["action"] for one in history] == ["proposed", "edited", "accepted"]
+    assert [fact["action"] for fact in history] == ["proposed", "edited", "accepted"]
     assert history[-1]["by"] == "web"
     assert client.delete(f"{base}/facts/{first}").json() == {"forgotten": 1}
     assert client.get(f"{base}/facts/{first}").status_code == 404

@@ -37,9 +37,9 @@ class Processes:
 
 @pytest.fixture
 def processes(tmp_path: Path) -> Generator[Processes]:
-    found = Processes(tmp_path)
-    yield found
-    found.shell.close()
+    started = Processes(tmp_path)
+    yield started
+    started.shell.close()
 
 
 def test_runs_go_on_after_the_server_was_killed(processes: Processes, tmp_path: Path) -> None:
@@ -196,9 +196,9 @@ def test_a_server_that_cannot_be_is_refused_in_a_sentence(
     tmp_path: Path, words: tuple[str, ...], shown: str
 ) -> None:
     shell = Shell(tmp_path)
-    said = shell("serve", *words, code=2)
-    assert shown in said.err
-    assert "Traceback" not in said.err
+    output = shell("serve", *words, code=2)
+    assert shown in output.err
+    assert "Traceback" not in output.err
 
 
 def test_a_port_that_is_taken_is_reported(processes: Processes) -> None:
@@ -224,8 +224,8 @@ def test_a_user_is_added_and_their_key_shown_once(tmp_path: Path) -> None:
 def test_without_the_extra_the_command_says_how_to_get_it(tmp_path: Path) -> None:
     block = "import sys; sys.modules['fastapi'] = None\n"
     code = f"{block}from podium.cli.main import main\nsys.exit(main(['serve']))"
-    said = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, timeout=60
     )
-    assert said.returncode == 2
-    assert "pip install 'podium[server]'" in said.stderr
+    assert completed.returncode == 2
+    assert "pip install 'podium[server]'" in completed.stderr

@@ -75,16 +75,18 @@ def test_a_budget_of_a_run_is_a_ceiling_and_a_resume_raises_it(client: httpx2.Cl
 def test_a_question_is_answered_and_the_run_goes_on(client: httpx2.Client) -> None:
     run_id = started(client, flow("asks"), "the sea")
     run = until(client, run_id, "waiting")
-    assert [(one["question"], one["choices"]) for one in run["questions"]] == [("Is it good?", ["yes", "no"])]
-    assert [one["run_id"] for one in client.get("/api/runs?needs_you=true").json()["runs"]] == [run_id]
+    assert [(question["question"], question["choices"]) for question in run["questions"]] == [
+        ("Is it good?", ["yes", "no"])
+    ]
+    assert [run["run_id"] for run in client.get("/api/runs?needs_you=true").json()["runs"]] == [run_id]
     wrong = client.post(f"/api/runs/{run_id}/answer", json={"answer": "perhaps"})
     assert (wrong.status_code, "not one of the choices" in wrong.json()["error"]) == (422, True)
     answer = client.post(f"/api/runs/{run_id}/answer", json={"answer": "yes"})
     assert (answer.status_code, answer.json()["question"]) == (202, run["questions"][0]["path"])
     run = done(client, run_id)
     assert run["output"].startswith("yes: ")
-    answered = [one["data"] for one in events_of(client, run_id) if one["type"] == "run.answered"]
-    assert [(one["answer"], one["by"]) for one in answered] == [("yes", "web")]
+    answered = [event["data"] for event in events_of(client, run_id) if event["type"] == "run.answered"]
+    assert [(event["answer"], event["by"]) for event in answered] == [("yes", "web")]
     assert client.post(f"/api/runs/{run_id}/answer", json={"answer": "yes"}).status_code == 409
 
 
@@ -217,7 +219,7 @@ def test_a_workflow_shows_its_options_so_that_a_form_can_be_drawn(client: httpx2
     assert (own["title"], own["text"]) == ("One question, one answer.", "Nothing else.")
     assert own["options"][0]["name"] == "length"
     assert (own["options"][0]["default"], own["options"][0]["json_schema"]) == (1, {"type": "integer"})
-    shipped = {one["name"]: one for one in client.get("/api/workflows").json()["workflows"]}
+    shipped = {workflow["name"]: workflow for workflow in client.get("/api/workflows").json()["workflows"]}
     options = {option["name"]: option for option in shipped["studio"]["options"]}
     assert options["specialists"]["json_schema"]["enum"] == ["always", "auto", "never"]
     assert options["synthesis_rounds"]["json_schema"]["maximum"] == 5
@@ -234,10 +236,12 @@ def test_a_run_that_would_only_end_so_again_is_not_resumed(client: httpx2.Client
 
 
 def test_what_a_run_would_take_is_estimated_before_it_is_started(client: httpx2.Client) -> None:
-    found = client.post("/api/workflows/research/estimate", json={"request": "Tidal power in small harbours"})
-    assert found.status_code == 200, found.text
-    assert found.json()["lines"]
-    assert found.json()["data"]
+    estimate = client.post(
+        "/api/workflows/research/estimate", json={"request": "Tidal power in small harbours"}
+    )
+    assert estimate.status_code == 200, estimate.text
+    assert estimate.json()["lines"]
+    assert estimate.json()["data"]
     wrong = client.post("/api/workflows/research/estimate", json={"request": "x", "options": {"length": 5}})
     assert (wrong.status_code, bool(wrong.json()["error"])) == (422, True)
     assert client.get("/api/runs").json()["runs"] == []

@@ -40,8 +40,8 @@ def test_a_cookie_outlives_a_restart_and_the_token_does_not(tmp_path: Path) -> N
 def test_another_store_knows_nothing_of_it(tmp_path: Path) -> None:
     for name in ("one", "other"):
         (tmp_path / name).mkdir()
-    with served(tmp_path / "one") as one:
-        cookie = cookie_of(one)
+    with served(tmp_path / "one") as first:
+        cookie = cookie_of(first)
     with served(tmp_path / "other") as other:
         assert status_with(other, cookie) == 401
 
@@ -121,8 +121,8 @@ def test_what_belongs_to_somebody_else_is_not_believed(folder: Path, what: str) 
 
 def test_two_servers_that_start_at_once_agree(folder: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
-        found = set(pool.map(session_secret, [URL] * 40, [folder] * 40))
-    assert len(found) == 1
+        secrets = set(pool.map(session_secret, [URL] * 40, [folder] * 40))
+    assert len(secrets) == 1
 
 
 def test_without_a_place_for_it_there_is_none(tmp_path: Path) -> None:

@@ -41,9 +41,9 @@ from tests.server.serving import Served
 )
 def test_after_signing_in_the_browser_stays_on_this_server(raw: str, query: str, target: str) -> None:
     scope = {"raw_path": raw.encode(), "path": raw, "query_string": query.encode()}
-    found = target_after_sign_in(scope)
-    assert found == target
-    assert httpx2.URL("http://podium.test/deep/page").join(found).host == "podium.test"
+    after = target_after_sign_in(scope)
+    assert after == target
+    assert httpx2.URL("http://podium.test/deep/page").join(after).host == "podium.test"
 
 
 @pytest.mark.parametrize("path", ["//evil.example/", "/%2f%2fevil.example/", "/.%2f/evil.example"])
@@ -83,13 +83,13 @@ def test_a_large_sign_in_is_refused_before_it_is_read(server: Served) -> None:
 
 
 def sessions(server: Served, number: int) -> list[str]:
-    found: list[str] = []
+    cookies: list[str] = []
     for _ in range(number):
         with server.client("") as browser:
             answer = browser.post("/api/session", json={"key": server.token})
             ((name, cookie),) = SimpleCookie(answer.headers["set-cookie"]).items()
-            found.append(f"{name}={cookie.value}")
-    return found
+            cookies.append(f"{name}={cookie.value}")
+    return cookies
 
 
 def test_every_sign_in_is_a_session_of_its_own_and_ends_alone(server: Served) -> None:

@@ -42,7 +42,7 @@ async def messages(answer: httpx2.Response) -> AsyncGenerator[Message]:
     async for line in answer.aiter_lines():
         if line:
             lines.append(line)
-        elif any(not one.startswith(":") for one in lines):
+        elif any(not line.startswith(":") for line in lines):
             yield Message(lines)
             lines = []
         else:
@@ -87,13 +87,13 @@ async def test_many_readers_get_every_event_once_and_in_order_through_disconnect
 
 def read_lines(client: httpx2.Client, path: str, until: str, **headers: str) -> list[str]:
     """The lines of a stream up to one that holds a text."""
-    found: list[str] = []
+    lines: list[str] = []
     with client.stream("GET", path, headers=headers) as answer:
         for line in answer.iter_lines():
-            found.append(line)
+            lines.append(line)
             if until in line:
-                return found
-    return found
+                return lines
+    return lines
 
 
 def ids(lines: list[str]) -> list[int]:

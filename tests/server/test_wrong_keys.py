@@ -95,8 +95,8 @@ def test_a_header_does_not_change_the_address_that_wrong_keys_count_for(server: 
 
 @pytest.fixture
 def behind_proxy(tmp_path: Path) -> Generator[Served]:
-    with served(tmp_path, trusted_proxies=("127.0.0.0/8", "10.0.0.0/8")) as found:
-        yield found
+    with served(tmp_path, trusted_proxies=("127.0.0.0/8", "10.0.0.0/8")) as running:
+        yield running
 
 
 def test_a_trusted_proxy_shows_whose_keys_are_wrong(behind_proxy: Served) -> None:
@@ -112,15 +112,15 @@ def test_a_trusted_proxy_shows_whose_keys_are_wrong(behind_proxy: Served) -> Non
 
 def test_a_cookie_is_secure_where_the_browser_talks_tls(server: Served, behind_proxy: Served) -> None:
     host = {"Host": "localhost"}
-    for found, headers, secure in (
+    for house, headers, secure in (
         (behind_proxy, {"X-Forwarded-Proto": "https"}, True),
         (server, {"X-Forwarded-Proto": "https"}, False),
         (server, {"Origin": "https://localhost"}, True),
         (server, {"Origin": "http://localhost"}, False),
         (server, {}, False),
     ):
-        with found.client("", **host, **headers) as browser:
-            answer = browser.post("/api/session", json={"key": found.token})
+        with house.client("", **host, **headers) as browser:
+            answer = browser.post("/api/session", json={"key": house.token})
             assert answer.status_code == 200
             assert ("secure" in answer.headers["set-cookie"].lower()) is secure, headers
 

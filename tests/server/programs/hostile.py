@@ -17,25 +17,28 @@ SHORT = 190
 
 
 async def answer(call: podium.Call) -> Any:
-    said = (await Rehearsal().complete(call)).text
+    reply = (await Rehearsal().complete(call)).text
     if call.schema is None:
-        return "\n\n".join([said, *TEXTS])
+        return "\n\n".join([reply, *TEXTS])
     bad = cycle(TEXTS[len(call.path) % len(TEXTS) :] + TEXTS)
-    return _spoilt(json.loads(said), bad)
+    return _spoilt(json.loads(reply), bad)
 
 
 def _spoilt(value: Any, bad: Any) -> Any:
     """Everything that is prose; words by themselves may be names that something depends on."""
     if isinstance(value, dict):
-        return {key: _spoilt(one, bad) for key, one in cast("dict[str, Any]", value).items()}
+        return {key: _spoilt(item, bad) for key, item in cast("dict[str, Any]", value).items()}
     if isinstance(value, list):
-        return [_spoilt(one, bad) for one in cast("list[Any]", value)]
+        return [_spoilt(item, bad) for item in cast("list[Any]", value)]
     return _longer(value, next(bad)) if isinstance(value, str) and " " in value else value
 
 
-def _longer(said: str, text: str) -> str:
+def _longer(original: str, text: str) -> str:
     """Titles may not be long; then the text stands alone, or is left out."""
-    return next((one for one in (f"{said} {text}", text, said) if len(one) < SHORT), said)
+    return next(
+        (candidate for candidate in (f"{original} {text}", text, original) if len(candidate) < SHORT),
+        original,
+    )
 
 
 @podium.workflow
