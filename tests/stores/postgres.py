@@ -88,8 +88,8 @@ class Server:
         command = [_find(program), *(str(word) for word in words)]
         if os.getuid() == 0:  # PostgreSQL refuses to run as root
             command = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups", *command]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd="/")
-        assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+        completed = subprocess.run(command, capture_output=True, text=True, check=False, cwd="/")
+        assert completed.returncode == 0, f"{command}: {completed.stdout}{completed.stderr}"
 
 
 def look(url: str, sql: str) -> list[tuple[Any, ...]]:

@@ -107,8 +107,10 @@ async def test_of_two_who_change_at_once_one_wins(store: Store, other: Store) ->
     updates = [
         FactUpdate(msgspec.structs.replace(a_fact(), value=value), EDITED) for value in ("blue", "brown")
     ]
-    done = await asyncio.gather(store.change_facts(updates[:1], "u1"), other.change_facts(updates[1:], "u2"))
-    assert sorted(map(len, done)) == [0, 1]
+    changes = await asyncio.gather(
+        store.change_facts(updates[:1], "u1"), other.change_facts(updates[1:], "u2")
+    )
+    assert sorted(map(len, changes)) == [0, 1]
 
 
 async def test_a_fact_that_is_gone_is_not_changed(store: Store) -> None:

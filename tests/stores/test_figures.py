@@ -93,9 +93,9 @@ async def test_the_cache_counts_absurd_savings(store: Store) -> None:
     (share,) = await store.cache_shares()
     assert (share.entries, share.hits, share.saved.input_tokens) == (2, 3, LARGEST)
     assert math.isfinite(share.saved.usd)
-    found = await store.find_sample("k")
-    assert found is not None
-    assert found.charge.input_tokens == LARGEST
+    cached = await store.find_sample("k")
+    assert cached is not None
+    assert cached.charge.input_tokens == LARGEST
 
 
 async def test_a_project_counts_absurd_embeddings(store: Store) -> None:

@@ -152,11 +152,11 @@ async def test_a_restarted_database_loses_nothing_and_doubles_nothing() -> None:
         async with open_store(url) as store:
             leases = [await driven(store, number) for number in range(1, 9)]
             store.live = 8
-            done = asyncio.Event()
+            finished = asyncio.Event()
 
             async def write(lease: object, number: int) -> int:
                 seq = 2
-                while not done.is_set() or seq < 50:
+                while not finished.is_set() or seq < 50:
                     append(store, leases[number], seq)  # pyright: ignore[reportArgumentType]
                     await commit(store, leases[number])
                     seq += 1
@@ -167,7 +167,7 @@ async def test_a_restarted_database_loses_nothing_and_doubles_nothing() -> None:
                 await asyncio.sleep(0.2)
                 await asyncio.to_thread(own.stop, mode)
                 await asyncio.to_thread(own.start)
-            done.set()
+            finished.set()
             ends = await asyncio.gather(*writing)
             for number, end in enumerate(ends, start=1):
                 assert await seqs_of(store, number) == list(range(1, end))
@@ -237,9 +237,9 @@ async def test_runs_that_wait_for_each_other_across_processes_are_written_all_th
             rival.execute("SELECT 1 FROM run WHERE run_id = %s FOR UPDATE", (run_id(2),))
             for lease in leases:
                 append(store, lease, 2)
-            done = [store.commit(lease) for lease in leases]
+            commits = [store.commit(lease) for lease in leases]
             waiting = asyncio.to_thread(_lock, rival, run_id(1))
-            await asyncio.gather(waiting, *(future for future in done if future is not None))
+            await asyncio.gather(waiting, *(future for future in commits if future is not None))
         assert [await seqs_of(store, number) for number in (1, 2)] == [[1, 2], [1, 2]]
 
 
@@ -285,18 +285,18 @@ async def test_what_a_closed_or_refused_store_had_open_is_gone(pg_server: Server
         assert db.execute("SELECT count(*) FROM driver").fetchone() == (0,)
 
 
-@pytest.mark.parametrize("asked", ["no\0run at all", "no \ud800 run", "r" * 10_000])
-async def test_whatever_is_asked_for_is_only_unknown(pg_server: Server, asked: str) -> None:
+@pytest.mark.parametrize("key", ["no\0run at all", "no \ud800 run", "r" * 10_000])
+async def test_whatever_is_asked_for_is_only_unknown(pg_server: Server, key: str) -> None:
     async with open_store(pg_server.new_place()) as store:
         for question in (store.get, store.inbox, store.read, store.acquire):
             with pytest.raises(UnknownRunError):
-                await question(asked)
+                await question(key)
         with pytest.raises(UnknownRunError):
-            store.subscribe(asked, lambda message: None)
-        assert await store.list_runs(workflow=asked, status=[asked]) == []
-        assert await store.list_facts(asked, status=[asked], ids=[asked]) == []
-        assert await store.match_facts(asked, [asked]) == []
-        assert await store.find_sample(asked, [asked]) is None
+            store.subscribe(key, lambda message: None)
+        assert await store.list_runs(workflow=key, status=[key]) == []
+        assert await store.list_facts(key, status=[key], ids=[key]) == []
+        assert await store.match_facts(key, [key]) == []
+        assert await store.find_sample(key, [key]) is None
 
 
 async def test_nul_in_text_becomes_a_mark(pg_server: Server) -> None:
@@ -306,8 +306,8 @@ async def test_nul_in_text_becomes_a_mark(pg_server: Server) -> None:
         store.append(lease, Row(2, 2, "q\0", "t", b"{}"))
         store.update(lease, RunUpdate(updated_us=5, stop_reason="why\0"))
         await commit(store, lease)
-        found = await store.get(run_id(1))
-        assert (found.request, found.workflow, found.stop_reason) == ("a\ufffdb", "w\ufffd", "why\ufffd")
+        stored = await store.get(run_id(1))
+        assert (stored.request, stored.workflow, stored.stop_reason) == ("a\ufffdb", "w\ufffd", "why\ufffd")
         assert [row.path for row in await store.read(run_id(1))] == ["p\ufffd", "q\ufffd"]
 
 

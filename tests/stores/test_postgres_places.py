@@ -44,10 +44,10 @@ def ask(url: str, sql: str) -> None:
         db.execute(sql.encode())
 
 
-async def until_it_waits(url: str, asked: asyncio.Task[bool]) -> None:
+async def until_it_waits(url: str, waiter: asyncio.Task[bool]) -> None:
     """Until whoever asked is kept waiting by a lock."""
-    await until(lambda: asked.done() or look(url, "SELECT 1 FROM pg_locks WHERE NOT granted") != [])
-    assert not asked.done(), "it did not wait"
+    await until(lambda: waiter.done() or look(url, "SELECT 1 FROM pg_locks WHERE NOT granted") != [])
+    assert not waiter.done(), "it did not wait"
 
 
 def forget_drivers(url: str) -> None:

@@ -288,7 +288,7 @@ async def test_runs_are_listed_by_owner_and_nobody_s_are_their_own_kind(store: S
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected"),
     [
         ("REQUEST 2", [2]),
         ("request", [3, 2, 1]),
@@ -300,10 +300,10 @@ async def test_runs_are_listed_by_owner_and_nobody_s_are_their_own_kind(store: S
     ],
 )
 async def test_runs_are_found_by_their_request_and_the_beginning_of_their_id(
-    store: Store, text: str, found: list[int]
+    store: Store, text: str, expected: list[int]
 ) -> None:
     await owned(store, ["", "", ""])
-    assert [run.run_id for run in await store.list_runs(text=text)] == [run_id(number) for number in found]
+    assert [run.run_id for run in await store.list_runs(text=text)] == [run_id(number) for number in expected]
 
 
 async def test_what_changed_since_a_moment_is_reported_in_its_order(store: Store) -> None:

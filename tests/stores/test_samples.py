@@ -87,10 +87,10 @@ async def test_an_answer_that_is_dropped_is_gone(store: Store) -> None:
 async def test_shares_show_what_is_held_and_saved_by_model(store: Store) -> None:
     assert await store.cache_shares() == []
     await keep(store, sample("a", data=b"12345"), sample("b", number=2), sample("c", "l", model="n"))
-    one = await store.find_sample("k")
-    assert one is not None
-    store.use_sample(one, 50)
-    store.use_sample(one, 60)
+    cached = await store.find_sample("k")
+    assert cached is not None
+    store.use_sample(cached, 50)
+    store.use_sample(cached, 60)
     await written(store)
     many, few = await store.cache_shares()
     assert (many.model, many.entries, many.bytes, many.hits) == ("m", 2, 7, 2)

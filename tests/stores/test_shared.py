@@ -177,11 +177,11 @@ def test_event_loops_may_end_in_any_way(tmp_path: Path, way: str) -> None:
     """Nothing stays open, nothing is warned of, every run is in the log."""
     path = tmp_path / "podium.sqlite"
     program = [sys.executable, "-W", "error", "-m", "tests.stores.programs.share_stores"]
-    done = subprocess.run(
+    completed = subprocess.run(
         [*program, way, path], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S * 4, check=False
     )
-    assert (done.stderr, done.returncode) == ("", 0)
-    assert done.stdout.split() == []
+    assert (completed.stderr, completed.returncode) == ("", 0)
+    assert completed.stdout.split() == []
     assert sorted(os.listdir(tmp_path)) == ["podium.sqlite", "podium.sqlite.locks"]
     assert os.listdir(tmp_path / "podium.sqlite.locks") == []
     expected = {"asyncio_run": 3, "a_loop_that_is_only_closed": 3, "threads": 20, "fork": 3}.get(way, 1)

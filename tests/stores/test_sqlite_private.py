@@ -79,8 +79,8 @@ async def test_a_store_that_is_shared_stays_shared(tmp_path: Path) -> None:
 
 
 async def privacy(path: Path) -> Check:
-    (found,) = [check for check in await check_all(str(path)) if check.name == "privacy"]
-    return found
+    (privacy_check,) = [check for check in await check_all(str(path)) if check.name == "privacy"]
+    return privacy_check
 
 
 async def test_doctor_shows_of_a_store_that_others_may_read(tmp_path: Path) -> None:
