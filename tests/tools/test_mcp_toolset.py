@@ -83,14 +83,14 @@ async def test_an_agent_calls_the_tools_of_a_server(store: Store, tmp_path: Path
     settings = with_servers(desk=asking(f"log={log}"))
     model = Script([ToolCall("desk__delete", {"what": "a"}), ToolCall("desk__delete", {"what": 1})], results)
     flow = acting(podium.mcp("desk"))
-    done = await podium.run(flow, "go", model=model, store=store, settings=settings)
-    first, second = done.output.split(" | ")
+    result = await podium.run(flow, "go", model=model, store=store, settings=settings)
+    first, second = result.output.split(" | ")
     assert first.startswith("BEGIN UNTRUSTED")
     assert inside(first) == "deleted a"
     assert "what: 1 is not of type 'string'" in second
     names = [tool.name for tool in model.calls[0].tools]
     assert names == ["desk__book", "desk__summarise", "desk__draw", "desk__delete"]
-    assert await paths(store, done.run_id) == [
+    assert await paths(store, result.run_id) == [
         "plan/tools[desk]",
         "plan",
         "plan/tool[1.1]",
@@ -99,17 +99,17 @@ async def test_an_agent_calls_the_tools_of_a_server(store: Store, tmp_path: Path
         "plan/turn#2",
     ]
     await all_gone([int(log.read_text().split()[1])])
-    again = await podium.replay(done.run_id, workflow=flow, store=store, settings=with_servers())
-    assert again.output == done.output
+    again = await podium.replay(result.run_id, workflow=flow, store=store, settings=with_servers())
+    assert again.output == result.output
     assert log.read_text().count("start") == 1
 
 
 async def test_a_changed_list_makes_the_turns_stale_when_the_ask_runs_anew(store: Store) -> None:
     settings = with_servers(desk=asking())
     flow = acting(podium.mcp("desk"))
-    done = await podium.run(flow, "go", model=Script("fine"), store=store, settings=settings)
+    finished = await podium.run(flow, "go", model=Script("fine"), store=store, settings=settings)
     forked = await podium.fork(
-        done.run_id,
+        finished.run_id,
         at="plan/tools[desk]",
         workflow=flow,
         store=store,
@@ -134,11 +134,11 @@ async def test_a_server_asks_a_person_and_the_answer_fits_its_schema(store: Stor
         await podium.answer(waiting.run_id, {"accept": {"seats": 0}}, store=store)
     await podium.answer(waiting.run_id, {"accept": {"seats": 2}}, store=store)
     handle = await podium.resume(waiting.run_id, workflow=flow, model=model, store=store, settings=settings)
-    done = await handle.result()
-    assert inside(done.output) == '{"action": "accept", "content": {"seats": 2}}'
+    result = await handle.result()
+    assert inside(result.output) == '{"action": "accept", "content": {"seats": 2}}'
     assert log.read_text().count("call book") == 2, "the server was gone, so the call began anew"
-    assert await paths(store, done.run_id, "run.waiting") == ["plan/tool[1.0]/question"]
-    assert (await podium.replay(done.run_id, workflow=flow, store=store)).output == done.output
+    assert await paths(store, result.run_id, "run.waiting") == ["plan/tool[1.0]/question"]
+    assert (await podium.replay(result.run_id, workflow=flow, store=store)).output == result.output
 
 
 async def test_an_answer_that_comes_while_the_run_is_driven_continues_the_call(
@@ -167,8 +167,8 @@ async def test_an_answer_that_comes_while_the_run_is_driven_continues_the_call(
             await podium.answer(handle.run_id, "decline", store=store)
         elif event.type == "run.answered":
             answered.set()
-    done = await handle.result()
-    assert inside(done.output) == '{"action": "decline"}'
+    result = await handle.result()
+    assert inside(result.output) == '{"action": "decline"}'
     assert log.read_text().count("call book") == 1
 
 
@@ -203,19 +203,19 @@ async def test_a_cancel_during_a_call_leaves_no_process(store: Store, tmp_path: 
 async def test_a_server_samples_the_model_of_the_agent(store: Store) -> None:
     settings = with_servers(desk=asking())
     model = Script(ToolCall("desk__summarise", {"words": "{{ much }}"}), results)
-    done = await podium.run(acting(podium.mcp("desk")), "go", model=model, store=store, settings=settings)
-    assert inside(done.output) == "in short: nothing"
+    result = await podium.run(acting(podium.mcp("desk")), "go", model=model, store=store, settings=settings)
+    assert inside(result.output) == "in short: nothing"
     [sampled] = model.sampled
     assert sampled.prompt == "Summarise: {{ much }}"
     assert sampled.system.endswith("You are brief.")
     assert sampled.max_tokens == 50
-    assert "plan/tool[1.0]/sample" in await paths(store, done.run_id)
+    assert "plan/tool[1.0]/sample" in await paths(store, result.run_id)
 
 
 async def test_sampling_is_paid_from_the_budget_of_the_run(store: Store) -> None:
     settings = with_servers(desk=asking())
     model = Script(ToolCall("desk__summarise", {"words": "much"}), results)
-    done = await podium.run(
+    result = await podium.run(
         acting(podium.mcp("desk")),
         "go",
         model=model,
@@ -223,7 +223,7 @@ async def test_sampling_is_paid_from_the_budget_of_the_run(store: Store) -> None
         settings=settings,
         budget=podium.Budget(calls=1),
     )
-    assert (done.status, done.stop_reason) == ("partial", "budget")
+    assert (result.status, result.stop_reason) == ("partial", "budget")
     assert model.sampled == []
 
 
@@ -266,9 +266,9 @@ async def test_a_server_that_cannot_be_used_fails_the_ask_unless_it_is_optional(
     assert failed.status == "failed"
     assert "its command no-such-program-here is not installed" in str(failed.error)
     other = acting(podium.mcp("gone", optional=True))
-    done = await podium.run(other, "go", model=Script("alone"), store=store, settings=settings)
-    assert done.output == "alone"
-    assert "not installed" in done.warnings[0]
+    result = await podium.run(other, "go", model=Script("alone"), store=store, settings=settings)
+    assert result.output == "alone"
+    assert "not installed" in result.warnings[0]
     unknown = await podium.run(
         acting(podium.mcp("gon")), "go", model=Script("x"), store=store, settings=settings
     )
@@ -282,10 +282,10 @@ async def test_failures_are_results_and_a_crashed_server_is_started_again(store:
         results,
     ]
     settings = with_servers(small=small())
-    done = await podium.run(
+    result = await podium.run(
         acting(podium.mcp("small")), "go", model=Script(*turns), store=store, settings=settings
     )
-    crashed, refused, echoed = map(inside, done.output.split(" | "))
+    crashed, refused, echoed = map(inside, result.output.split(" | "))
     assert crashed == "The MCP server small ended during the call. Its last output: the roof fell in"
     assert refused == "ValueError: not today"
     assert echoed == "hi"
@@ -294,16 +294,16 @@ async def test_failures_are_results_and_a_crashed_server_is_started_again(store:
 async def test_a_tool_that_takes_too_long_is_a_result(store: Store) -> None:
     settings = with_servers(small=small(timeout=2))
     model = Script([ToolCall("small__hang", {}), ToolCall("small__echo", {"text": "hi"})], results)
-    done = await podium.run(acting(podium.mcp("small")), "go", model=model, store=store, settings=settings)
-    assert [inside(text) for text in done.output.split(" | ")] == ["small.hang took longer than 2 s.", "hi"]
+    result = await podium.run(acting(podium.mcp("small")), "go", model=model, store=store, settings=settings)
+    assert [inside(text) for text in result.output.split(" | ")] == ["small.hang took longer than 2 s.", "hi"]
 
 
 async def test_a_rehearsal_calls_no_tool_that_may_change_something(store: Store) -> None:
     settings = with_servers(desk=asking())
-    done = await podium.run(
+    result = await podium.run(
         acting(podium.mcp("desk")), "go", model="rehearsal", store=store, settings=settings
     )
-    assert done.status == "completed"
+    assert result.status == "completed"
 
 
 async def test_the_everything_server_elicits_and_samples(store: Store) -> None:
@@ -314,8 +314,8 @@ async def test_the_everything_server_elicits_and_samples(store: Store) -> None:
     names = [tool.name for tool in listed.calls[0].tools]
     sampling = next(name for name in names if "sampling" in name and "async" not in name)
     model = Script(ToolCall(sampling, {"prompt": "a poem", "maxTokens": 20}), results)
-    done = await podium.run(flow, "go", model=model, store=store, settings=settings)
-    assert "in short: nothing" in done.output
+    result = await podium.run(flow, "go", model=model, store=store, settings=settings)
+    assert "in short: nothing" in result.output
     assert len(model.sampled) == 1
     eliciting = next(name for name in names if "elicitation" in name and "async" not in name)
     model = Script(ToolCall(eliciting, {}), results)

@@ -75,14 +75,14 @@ async def test_a_run_records_its_calls_and_a_replay_starts_no_server(tmp_path: P
             return {"tool": specs[0].name, "text": result.text, "error": missing.error}
 
     settings = Settings(store=str(tmp_path / "store.sqlite"))
-    done = await podium.run(flow, "hello", model="rehearsal", settings=settings)
-    assert done.status == "completed"
-    assert done.output["tool"] == "small.echo"
-    assert "\nhello\n" in done.output["text"]
-    assert done.output["error"].startswith("There is no tool 'small.nothing'.")
+    finished = await podium.run(flow, "hello", model="rehearsal", settings=settings)
+    assert finished.status == "completed"
+    assert finished.output["tool"] == "small.echo"
+    assert "\nhello\n" in finished.output["text"]
+    assert finished.output["error"].startswith("There is no tool 'small.nothing'.")
     assert len(log.read_text().split()) == 1
-    again = await podium.replay(done.run_id, workflow=flow, settings=settings)
-    assert again.output == done.output
+    again = await podium.replay(finished.run_id, workflow=flow, settings=settings)
+    assert again.output == finished.output
     assert len(log.read_text().split()) == 1
 
 
@@ -95,9 +95,9 @@ async def test_a_secret_of_a_server_does_not_reach_the_log(tmp_path: Path) -> No
         async with Toolbox(mcp=settings.mcp) as tools:
             return (await run.step("tool", tools.call, "small.environment", NOTHING)).text
 
-    done = await podium.run(flow, "x", model="rehearsal", settings=settings)
-    assert "SERVICE_TOKEN" in done.output
-    assert "a-literal-token-in-the-file" not in done.output
+    result = await podium.run(flow, "x", model="rehearsal", settings=settings)
+    assert "SERVICE_TOKEN" in result.output
+    assert "a-literal-token-in-the-file" not in result.output
 
 
 async def test_a_cancelled_run_leaves_no_process_behind(tmp_path: Path) -> None:
@@ -126,8 +126,8 @@ def test_a_toolbox_loads_nothing_heavy_until_it_is_used() -> None:
         "Toolbox(web=True, folder=pathlib.Path(), mcp={'a': McpServer(command='x')})\n"
         "print(sorted({'mcp', 'pydantic', 'httpx2', 'httpcore2', 'ddgs', 'anyio'} & set(sys.modules)))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert done.stdout == "[]\n", done.stderr
+    completed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert completed.stdout == "[]\n", completed.stderr
 
 
 async def test_a_missing_extra_is_reported_by_its_name(tmp_path: Path) -> None:
@@ -142,12 +142,12 @@ async def test_a_missing_extra_is_reported_by_its_name(tmp_path: Path) -> None:
         "    print((await tools.call('fetch_url', {})).error)\n"
         "asyncio.run(main())"
     )
-    done = await asyncio.to_thread(
+    completed = await asyncio.to_thread(
         subprocess.run, [sys.executable, "-c", code], capture_output=True, text=True, timeout=60
     )
-    assert done.stdout.splitlines() == [
+    assert completed.stdout.splitlines() == [
         "[]",
         "MCP servers need an extra that is not installed: pip install 'podium[mcp]'.",
         "The tools for the web need an extra that is not installed: pip install 'podium[web]'.",
         "The tools for the web need an extra that is not installed: pip install 'podium[web]'.",
-    ], done.stderr
+    ], completed.stderr

@@ -41,8 +41,8 @@ async def test_an_agent_reads_the_web(store: Store) -> None:
     async with serving(a=Answer(b"calm water", "text/plain")) as site:
         flow = acting(podium.web(fetcher=Fetcher(lambda address, port: "")))
         model = Script([ToolCall("fetch_url", {"url": f"{site.url}/a"}), ToolCall("fetch_url", {})], results)
-        done = await podium.run(flow, "go", model=model, store=store)
-    page, wrong = done.output.split(" | ")
+        result = await podium.run(flow, "go", model=model, store=store)
+    page, wrong = result.output.split(" | ")
     assert page.startswith("BEGIN UNTRUSTED")
     assert "calm water" in page
     assert "'url' is a required property" in wrong
@@ -52,9 +52,9 @@ async def test_an_agent_reads_the_web(store: Store) -> None:
 async def test_addresses_of_this_machine_are_refused(store: Store) -> None:
     async with serving(a=Answer(b"secret")) as site:
         model = Script(ToolCall("fetch_url", {"url": f"{site.url}/a"}), results)
-        done = await podium.run(acting(podium.web()), "go", model=model, store=store)
+        result = await podium.run(acting(podium.web()), "go", model=model, store=store)
         assert site.asked == []
-    assert "is not a public address" in done.output
+    assert "is not a public address" in result.output
 
 
 async def test_an_agent_reads_a_folder(store: Store, tmp_path: Path) -> None:
@@ -70,11 +70,11 @@ async def test_an_agent_reads_a_folder(store: Store, tmp_path: Path) -> None:
         ToolCall("write_file", {"path": "b.md", "text": "x"}),
     ]
     model = Script(calls, results)
-    done = await podium.run(acting(podium.files(notes)), "go", model=model, store=store)
-    listed, read, found, outside, written = done.output.split(" | ")
+    result = await podium.run(acting(podium.files(notes)), "go", model=model, store=store)
+    listed, read, searched, outside, written = result.output.split(" | ")
     assert "a.md (20 bytes)" in listed
     assert "\nharbour\n" in read
-    assert "a.md:1: the harbour is quiet" in found
+    assert "a.md:1: the harbour is quiet" in searched
     assert "leads out of the folder" in outside
     assert "There is no tool 'write_file'" in written
     assert names(model.calls[0]) == ["list_files", "read_file", "search_files"]
@@ -85,18 +85,18 @@ async def test_an_agent_writes_a_folder_if_it_may(store: Store, tmp_path: Path) 
     notes.mkdir()
     calls = [ToolCall("write_file", {"path": "new/b.md", "text": "hello"})]
     flow, model = acting(podium.files(notes, write=True)), Script(calls, results)
-    done = await podium.run(flow, "go", model=model, store=store)
-    assert "Created new/b.md (5 bytes)." in done.output
+    result = await podium.run(flow, "go", model=model, store=store)
+    assert "Created new/b.md (5 bytes)." in result.output
     assert (notes / "new" / "b.md").read_text() == "hello"
     (notes / "new" / "b.md").unlink()
-    assert (await podium.replay(done.run_id, workflow=flow, store=store)).output == done.output
+    assert (await podium.replay(result.run_id, workflow=flow, store=store)).output == result.output
     assert not (notes / "new" / "b.md").exists()
 
 
 async def test_a_folder_that_is_missing_is_reported_at_once(store: Store, tmp_path: Path) -> None:
-    done = await podium.run(acting(podium.files(tmp_path / "none")), "go", model=Script("x"), store=store)
-    assert done.status == "failed"
-    assert "There is no folder" in str(done.error)
+    result = await podium.run(acting(podium.files(tmp_path / "none")), "go", model=Script("x"), store=store)
+    assert result.status == "failed"
+    assert "There is no folder" in str(result.error)
 
 
 def test_writing_stays_inside_and_replaces_whole_files(tmp_path: Path) -> None:
@@ -122,8 +122,8 @@ def test_writing_stays_inside_and_replaces_whole_files(tmp_path: Path) -> None:
 
 async def test_two_sets_with_the_same_tool_are_refused(store: Store, tmp_path: Path) -> None:
     flow = acting(podium.files(tmp_path), podium.files(tmp_path))
-    done = await podium.run(flow, "go", model=Script("x"), store=store)
-    assert "list_files occurs twice" in str(done.error)
+    result = await podium.run(flow, "go", model=Script("x"), store=store)
+    assert "list_files occurs twice" in str(result.error)
 
 
 async def test_a_toolbox_is_a_set_whose_list_is_recorded(store: Store, tmp_path: Path) -> None:
@@ -138,18 +138,18 @@ async def test_a_toolbox_is_a_set_whose_list_is_recorded(store: Store, tmp_path:
 
     calls = [ToolCall("small__echo", {"text": "hi"}), ToolCall("read_file", {"path": "a.md"})]
     model = Script(calls, results)
-    done = await podium.run(flow, "go", model=model, store=store)
-    assert "\nhi\n" in done.output
-    assert "the harbour is quiet" in done.output
+    result = await podium.run(flow, "go", model=model, store=store)
+    assert "\nhi\n" in result.output
+    assert "the harbour is quiet" in result.output
     assert names(model.calls[0])[-1].startswith("small__odd_name_")
-    again = await podium.replay(done.run_id, workflow=flow, store=store)
-    assert again.output == done.output
+    again = await podium.replay(result.run_id, workflow=flow, store=store)
+    assert again.output == result.output
     assert len(log.read_text().split()) == 1
 
 
 async def test_what_is_no_tool_is_refused_with_a_hint(store: Store) -> None:
-    done = await podium.run(
+    result = await podium.run(
         acting(podium.Agent("Nora")), "go", model=Script("x"), store=store, settings=Settings()
     )
-    assert "is not a tool" in str(done.error)
-    assert "as_tool" in done.hint
+    assert "is not a tool" in str(result.error)
+    assert "as_tool" in result.hint

@@ -223,7 +223,7 @@ async def test_a_search_goes_on_where_it_was_cut(
             "match", limit=limit, context=context, offset=offset, characters=characters
         )
         assert len(answer) <= characters
-        numbers += [int(found) for found in re.findall(r"^many\.txt:\d+:   match (\d+)", answer, re.M)]
+        numbers += [int(number) for number in re.findall(r"^many\.txt:\d+:   match (\d+)", answer, re.M)]
         note = re.search(r"^\[more lines match: offset (\d+)\]$", answer, re.M)
         if not note:
             break

@@ -40,7 +40,7 @@ async def attack(
 
     heart = asyncio.ensure_future(beat())
     try:
-        done = await sandbox.run(
+        result = await sandbox.run(
             [sys.executable, "-I", "-S", "-c", program, *arguments],
             folder=workspace,
             limits=limits,
@@ -51,7 +51,7 @@ async def attack(
         heart.cancel()
     assert beats > 1, "the host did not answer meanwhile"
     assert running_with(mark) == []
-    return done
+    return result
 
 
 async def until(true: Callable[[], object]) -> None:

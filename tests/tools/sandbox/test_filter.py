@@ -150,8 +150,8 @@ async def test_the_kernel_refuses_the_calls_that_let_programs_out(sandbox: Sandb
         name: {call: (machine.numbers[call], CALLS[call]) for call in CALLS}
         for name, machine in MACHINES.items()
     }
-    done = await attack(sandbox, workspace, program, msgspec_json(table))
-    assert done.stdout.splitlines() == [f"{name} -1 {errno.EPERM}" for name in CALLS], done
+    result = await attack(sandbox, workspace, program, msgspec_json(table))
+    assert result.stdout.splitlines() == [f"{name} -1 {errno.EPERM}" for name in CALLS], result
 
 
 def msgspec_json(value: object) -> str:
@@ -167,7 +167,7 @@ async def test_programs_cannot_become_root_or_type_into_the_terminal(
         "    try: what(); print('DONE')\n"
         "    except OSError as error: print(error.errno)"
     )
-    done = await attack(sandbox, workspace, program)
-    refused, typed = done.stdout.splitlines()
+    result = await attack(sandbox, workspace, program)
+    refused, typed = result.stdout.splitlines()
     assert refused in (str(errno.EPERM), str(errno.EINVAL))
     assert typed == str(errno.EPERM), "without the filter it would be ENOTTY"

@@ -68,9 +68,9 @@ async def test_a_listening_socket_in_the_workspace_is_not_reached(
         "tell(lambda: os.rename('sub/host', 'moved'))\ntell(lambda: connect('moved'))\n"
         "os.rename('sub', 'renamed'); tell(lambda: connect('renamed/host')); os.rename('renamed', 'sub')"
     )
-    done = await attack(sandbox, workspace, program)
-    assert done.exit_code == 0, done.stderr
-    assert "REACHED" not in done.stdout.replace("REACHED None\nblocked", "moved\nblocked")
+    result = await attack(sandbox, workspace, program)
+    assert result.exit_code == 0, result.stderr
+    assert "REACHED" not in result.stdout.replace("REACHED None\nblocked", "moved\nblocked")
     with pytest.raises(BlockingIOError):
         server.accept()
 
@@ -79,8 +79,8 @@ async def test_the_hosts_socket_is_still_there_afterwards(
     sandbox: Sandbox, workspace: Path, stack: ExitStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = listen(stack, workspace / "host", monkeypatch)
-    done = await sandbox.run(["ls"], folder=workspace)
-    assert (done.stdout, done.warnings) == ("host\n", ())
+    result = await sandbox.run(["ls"], folder=workspace)
+    assert (result.stdout, result.warnings) == ("host\n", ())
     client = stack.enter_context(socket.socket(socket.AF_UNIX))
     client.connect("host")
     stack.enter_context(server.accept()[0])
@@ -95,8 +95,8 @@ async def test_no_datagram_reaches_a_socket_of_the_host(
     inside = receive(stack, workspace / "host", monkeypatch)
     outside = receive(stack, workspace.parent / "host", monkeypatch)
     program = TRY + f"for path in sys.argv[1:]: tell(lambda: {way}(path))"
-    done = await attack(sandbox, workspace, program, "host", str(workspace.parent / "host"))
-    assert done.stdout.count("blocked") == 2, done
+    result = await attack(sandbox, workspace, program, "host", str(workspace.parent / "host"))
+    assert result.stdout.count("blocked") == 2, result
     for server in (inside, outside):
         with pytest.raises(BlockingIOError):
             server.recv(1)
@@ -111,10 +111,10 @@ async def test_a_socket_in_a_readable_folder_is_not_reached(
     server.listen()
     os.chmod(tmp_path / "tools" / "host", 0o777)
     program = TRY + "tell(lambda: connect(sys.argv[1]))"
-    done = await attack(
+    result = await attack(
         sandbox, workspace, program, str(tmp_path / "tools" / "host"), readable=[tmp_path / "tools"]
     )
-    assert done.stdout.startswith("blocked"), done
+    assert result.stdout.startswith("blocked"), result
 
 
 async def test_a_workspace_that_is_named_by_a_link_is_closed_at_both_names(
@@ -123,10 +123,10 @@ async def test_a_workspace_that_is_named_by_a_link_is_closed_at_both_names(
     listen(stack, workspace / "host", monkeypatch)
     (tmp_path / "link").symlink_to(workspace)
     program = TRY + "for path in sys.argv[1:]: tell(lambda: connect(path))"
-    done = await attack(
+    result = await attack(
         sandbox, tmp_path / "link", program, "host", str(workspace / "host"), str(tmp_path / "link" / "host")
     )
-    assert done.stdout.count("blocked") == 3, done
+    assert result.stdout.count("blocked") == 3, result
 
 
 async def test_a_program_can_use_sockets_of_its_own(sandbox: Sandbox, workspace: Path) -> None:
@@ -139,9 +139,9 @@ async def test_a_program_can_use_sockets_of_its_own(sandbox: Sandbox, workspace:
         "    print(server.accept()[0].recv(9))\n"
         "except OSError: print('none')"
     )
-    done = await attack(sandbox, workspace, program)
+    result = await attack(sandbox, workspace, program)
     expected = "b'own'" if sandbox.tier == "bubblewrap" else "none"
-    assert done.stdout.splitlines() == ["b'pair'", expected], done.stderr
+    assert result.stdout.splitlines() == ["b'pair'", expected], result.stderr
 
 
 async def test_a_pipe_of_the_host_is_closed_or_refused(sandbox: Sandbox, workspace: Path) -> None:
@@ -153,8 +153,8 @@ async def test_a_pipe_of_the_host_is_closed_or_refused(sandbox: Sandbox, workspa
             with pytest.raises(UsageError, match="host is a pipe or a device file"):
                 await attack(sandbox, workspace, program)
         else:
-            done = await attack(sandbox, workspace, program)
-            assert done.stdout.startswith("blocked"), done
+            result = await attack(sandbox, workspace, program)
+            assert result.stdout.startswith("blocked"), result
         assert os.read(reader, 9) == b""
     finally:
         os.close(reader)
@@ -170,8 +170,8 @@ async def test_a_device_of_the_host_is_closed_or_refused(sandbox: Sandbox, works
         with pytest.raises(UsageError, match="zero is a pipe or a device file"):
             await attack(sandbox, workspace, program)
     else:
-        done = await attack(sandbox, workspace, program)
-        assert done.stdout.startswith("blocked"), done
+        result = await attack(sandbox, workspace, program)
+        assert result.stdout.startswith("blocked"), result
 
 
 async def test_too_many_to_close_are_refused(sandbox: Sandbox, workspace: Path) -> None:

@@ -52,8 +52,8 @@ async def test_tcp_on_this_machine_is_not_reached(
     program = (
         TRY + "import socket; tell(lambda: socket.create_connection(('127.0.0.1', int(sys.argv[1])), 3))"
     )
-    done = await attack(sandbox, workspace, program, str(server.getsockname()[1]))
-    assert done.stdout.startswith("blocked"), done
+    result = await attack(sandbox, workspace, program, str(server.getsockname()[1]))
+    assert result.stdout.startswith("blocked"), result
     with pytest.raises(BlockingIOError):
         server.accept()
 
@@ -70,8 +70,8 @@ async def test_udp_does_not_leave(sandbox: Sandbox, workspace: Path, stack: Exit
         "            end.sendto(b'hello', (host, int(sys.argv[1])))\n"
         "tell(send)"
     )
-    done = await attack(sandbox, workspace, program, str(server.getsockname()[1]))
-    assert done.stdout.startswith("blocked"), done
+    result = await attack(sandbox, workspace, program, str(server.getsockname()[1]))
+    assert result.stdout.startswith("blocked"), result
     with pytest.raises(BlockingIOError):
         server.recv(1)
 
@@ -89,8 +89,8 @@ async def test_unix_sockets_outside_are_not_reached(
     program = TRY + (
         "import socket; tell(lambda: socket.socket(socket.AF_UNIX).connect(sys.argv[1].replace('@', chr(0))))"
     )
-    done = await attack(sandbox, workspace, program, name)
-    assert done.stdout.startswith("blocked"), done
+    result = await attack(sandbox, workspace, program, name)
+    assert result.stdout.startswith("blocked"), result
 
 
 async def test_files_beside_the_workspace_are_neither_read_nor_written(
@@ -101,9 +101,9 @@ async def test_files_beside_the_workspace_are_neither_read_nor_written(
         "tell(lambda: open(sys.argv[1] + '.new', 'w').write('x') and None)\n"
         "tell(lambda: open(sys.argv[1], 'w').write('x') and None)"
     )
-    done = await attack(sandbox, workspace, program, str(secret))
-    assert done.stdout.startswith("blocked")
-    assert "secret" not in done.stdout
+    result = await attack(sandbox, workspace, program, str(secret))
+    assert result.stdout.startswith("blocked")
+    assert "secret" not in result.stdout
     assert is_untouched(secret)
 
 
@@ -115,30 +115,30 @@ async def test_the_users_home_and_the_systems_passwords_are_closed(sandbox: Sand
     )
     home = Path.home()
     places = [str(home / ".ssh"), str(home / ".ssh" / "id_rsa"), str(home / ".config"), "/etc/shadow"]
-    done = await attack(sandbox, workspace, program, *places)
-    assert done.stdout.split("\n")[:-1] == [line for line in done.stdout.split("\n") if "blocked" in line]
+    result = await attack(sandbox, workspace, program, *places)
+    assert result.stdout.split("\n")[:-1] == [line for line in result.stdout.split("\n") if "blocked" in line]
 
 
 async def test_a_link_out_of_the_workspace_leads_nowhere(
     sandbox: Sandbox, workspace: Path, secret: Path
 ) -> None:
     (workspace / "link").symlink_to(secret)
-    done = await attack(sandbox, workspace, TRY + "tell(lambda: open('link').read())")
-    assert done.stdout.startswith("blocked")
+    result = await attack(sandbox, workspace, TRY + "tell(lambda: open('link').read())")
+    assert result.stdout.startswith("blocked")
 
 
 async def test_the_system_cannot_be_written(sandbox: Sandbox, workspace: Path) -> None:
     places = ["/usr/local/bin/podium-x", "/etc/podium-x", "/podium-x", "/var/podium-x", "/dev/podium-x"]
     program = TRY + "for place in sys.argv[1:]: tell(lambda: open(place, 'w').close())"
-    done = await attack(sandbox, workspace, program, *places)
-    assert done.stdout.count("blocked") == len(places), done.stdout
+    result = await attack(sandbox, workspace, program, *places)
+    assert result.stdout.count("blocked") == len(places), result.stdout
     assert not any(map(os.path.exists, places))
 
 
 async def test_what_is_readable_is_not_writable(sandbox: Sandbox, workspace: Path, secret: Path) -> None:
     program = TRY + "print(open(sys.argv[1]).read()); tell(lambda: open(sys.argv[1], 'a').write('x'))"
-    done = await attack(sandbox, workspace, program, str(secret), readable=[secret.parent])
-    assert done.stdout == "the secret\nblocked " + done.stdout.split()[-1] + "\n"
+    result = await attack(sandbox, workspace, program, str(secret), readable=[secret.parent])
+    assert result.stdout == "the secret\nblocked " + result.stdout.split()[-1] + "\n"
     assert is_untouched(secret)
 
 
@@ -148,8 +148,8 @@ async def test_a_workspace_can_be_read_only_and_another_folder_writable(
     other = tmp_path / "other"
     other.mkdir()
     command = ["sh", "-c", f"touch {other}/yes; touch no"]
-    done = await sandbox.run(command, folder=workspace, writable=False, also_writable=[other])
-    assert done.exit_code != 0
+    result = await sandbox.run(command, folder=workspace, writable=False, also_writable=[other])
+    assert result.exit_code != 0
     assert (os.listdir(workspace), os.listdir(other)) == ([], ["yes"])
 
 
@@ -165,10 +165,10 @@ async def test_the_environment_holds_no_secret(
         "    try: print(open(file, 'rb').read())\n"
         "    except OSError: pass"
     )
-    done = await attack(sandbox, workspace, program)
-    assert done.exit_code == 0
-    assert "sk-not-for-you" not in done.stdout + done.stderr
-    assert "SSH_AUTH_SOCK" not in done.stdout + done.stderr
+    result = await attack(sandbox, workspace, program)
+    assert result.exit_code == 0
+    assert "sk-not-for-you" not in result.stdout + result.stderr
+    assert "SSH_AUTH_SOCK" not in result.stdout + result.stderr
 
 
 async def test_other_processes_are_not_seen(sandbox: Sandbox, workspace: Path) -> None:
@@ -180,8 +180,8 @@ async def test_other_processes_are_not_seen(sandbox: Sandbox, workspace: Path) -
         "    tell(lambda: os.listdir(place) if folder else open(place, 'rb').read(9))\n"
         "tell(lambda: os.kill(int(sys.argv[1]), 0))"
     )
-    done = await attack(sandbox, workspace, program, str(os.getpid()))
-    assert done.stdout.count("blocked") == 8, done.stdout
+    result = await attack(sandbox, workspace, program, str(os.getpid()))
+    assert result.stdout.count("blocked") == 8, result.stdout
 
 
 @pytest.mark.parametrize("place", [Path("/"), Path.home(), Path("/usr"), Path("/etc/..")], ids=str)

@@ -64,15 +64,17 @@ async def test_no_call_sets_a_setuid_or_setgid_bit(sandbox: Sandbox, workspace: 
     program = (
         PRELUDE + f"try:\n    {SET_ID[way]}\n    print('done')\nexcept OSError as error: print(error.errno)"
     )
-    done = await attack(sandbox, workspace, program)
-    assert done.stdout in ("1\n", "38\n"), done  # EPERM, or ENOSYS for a call that a filter cannot check
+    result = await attack(sandbox, workspace, program)
+    assert result.stdout in ("1\n", "38\n"), result  # EPERM, or ENOSYS for a call that a filter cannot check
     assert set_id_files(workspace) == []
 
 
 async def test_a_copy_of_a_shell_does_not_become_setuid(sandbox: Sandbox, workspace: Path) -> None:
-    done = await sandbox.run(["sh", "-c", "cp /bin/sh s; chmod 6755 s; chmod 755 s; ls s"], folder=workspace)
-    assert (done.stdout, set_id_files(workspace)) == ("s\n", [])
-    assert "not permitted" in done.stderr
+    result = await sandbox.run(
+        ["sh", "-c", "cp /bin/sh s; chmod 6755 s; chmod 755 s; ls s"], folder=workspace
+    )
+    assert (result.stdout, set_id_files(workspace)) == ("s\n", [])
+    assert "not permitted" in result.stderr
 
 
 async def test_other_modes_can_still_be_set(sandbox: Sandbox, workspace: Path) -> None:
@@ -80,8 +82,8 @@ async def test_other_modes_can_still_be_set(sandbox: Sandbox, workspace: Path) -
         "import os\nos.close(os.open('made', os.O_CREAT | os.O_WRONLY, 0o750))\n"
         "os.fchmod(os.open('made', os.O_RDWR), 0o740)"
     )
-    done = await attack(sandbox, workspace, program)
-    assert (done.exit_code, done.warnings) == (0, ()), done.stderr
+    result = await attack(sandbox, workspace, program)
+    assert (result.exit_code, result.warnings) == (0, ()), result.stderr
     assert stat.S_IMODE((workspace / "made").stat().st_mode) == 0o740
 
 
@@ -89,10 +91,10 @@ async def test_set_id_bits_that_nothing_prevented_are_removed_and_reported(
     unsandboxed: Sandbox, workspace: Path
 ) -> None:
     program = PRELUDE + "make(); os.chmod('planted', 0o6755); os.mkdir('sub'); os.chmod('sub', 0o2755)"
-    done = await attack(unsandboxed, workspace, program)
-    assert len(done.warnings) == 1
-    assert done.warnings[0].startswith("The setuid or setgid bit was removed from ")
-    assert {"planted", "sub"} == set(re.findall("planted|sub", done.warnings[0]))
+    result = await attack(unsandboxed, workspace, program)
+    assert len(result.warnings) == 1
+    assert result.warnings[0].startswith("The setuid or setgid bit was removed from ")
+    assert {"planted", "sub"} == set(re.findall("planted|sub", result.warnings[0]))
     assert set_id_files(workspace) == []
     assert stat.S_IMODE((workspace / "planted").stat().st_mode) == 0o755
 
@@ -103,15 +105,15 @@ async def test_bits_that_were_there_before_are_removed_before_a_program_can_use_
     """A shared mapping can be written without the kernel clearing the bit."""
     shutil.copy("/bin/true", workspace / "old")
     os.chmod(workspace / "old", 0o4755)
-    done = await attack(sandbox, workspace, "import os; print(oct(os.stat('old').st_mode))")
-    assert done.stdout == "0o100755\n"
-    assert done.warnings == ("The setuid or setgid bit was removed from old.",)
+    result = await attack(sandbox, workspace, "import os; print(oct(os.stat('old').st_mode))")
+    assert result.stdout == "0o100755\n"
+    assert result.warnings == ("The setuid or setgid bit was removed from old.",)
 
 
 async def test_a_folder_that_hands_its_group_on_keeps_doing_so(sandbox: Sandbox, workspace: Path) -> None:
     os.chmod(workspace, 0o2755)
-    done = await sandbox.run(["mkdir", "sub"], folder=workspace)
-    assert (done.exit_code, done.warnings) == (0, ())
+    result = await sandbox.run(["mkdir", "sub"], folder=workspace)
+    assert (result.exit_code, result.warnings) == (0, ())
     assert set_id_files(workspace) == [str(workspace), str(workspace / "sub")]
 
 
@@ -124,9 +126,9 @@ async def test_capabilities_and_access_lists_of_files_are_removed(
         "import os\nopen('planted', 'w').close()\n"
         f"os.setxattr('planted', 'security.capability', {capability!r})"
     )
-    done = await attack(unsandboxed, workspace, program)
-    assert done.ok, done.stderr
-    assert done.warnings == ("Capabilities or access lists were removed from planted.",)
+    result = await attack(unsandboxed, workspace, program)
+    assert result.ok, result.stderr
+    assert result.warnings == ("Capabilities or access lists were removed from planted.",)
     assert "security.capability" not in os.listxattr(workspace / "planted")
 
 
@@ -137,8 +139,8 @@ async def test_extended_attributes_look_unsupported_in_the_sandbox(sandbox: Sand
         "    try: os.setxattr(place, 'user.x', b'1')\n"
         "    except OSError as error: print(error.errno)"
     )
-    done = await attack(sandbox, workspace, program)
-    assert done.stdout == "95\n95\n"
+    result = await attack(sandbox, workspace, program)
+    assert result.stdout == "95\n95\n"
     assert os.listxattr(workspace / "made") == []
 
 
@@ -151,10 +153,12 @@ SPECIAL = {
 
 @pytest.mark.parametrize("kind", SPECIAL)
 async def test_pipes_sockets_and_devices_do_not_stay(sandbox: Sandbox, workspace: Path, kind: str) -> None:
-    done = await attack(sandbox, workspace, PRELUDE + SPECIAL[kind])
+    result = await attack(sandbox, workspace, PRELUDE + SPECIAL[kind])
     if kind == "pipe" or sandbox.tier == "bubblewrap":  # the other tier allows neither
-        assert done.ok, done.stderr
-        assert done.warnings == ("Pipes, sockets or device files that a program left were removed: planted.",)
+        assert result.ok, result.stderr
+        assert result.warnings == (
+            "Pipes, sockets or device files that a program left were removed: planted.",
+        )
     assert os.listdir(workspace) == []
 
 
@@ -162,17 +166,17 @@ async def test_what_every_user_could_write_is_closed_to_others(unsandboxed: Sand
     (workspace / "users").mkdir()
     os.chmod(workspace / "users", 0o1777)
     program = PRELUDE + "make(); os.chmod('planted', 0o666); os.mkdir('sub'); os.chmod('sub', 0o1777)"
-    done = await attack(unsandboxed, workspace, program)
+    result = await attack(unsandboxed, workspace, program)
     modes = {name: stat.S_IMODE(os.stat(workspace / name).st_mode) for name in os.listdir(workspace)}
     assert modes == {"users": 0o1777, "planted": 0o664, "sub": 0o1775}, "what was open before stays open"
-    assert [text.split(" from ")[0] for text in done.warnings] == [
+    assert [text.split(" from ")[0] for text in result.warnings] == [
         "The right of every user to write was removed"
     ]
 
 
 async def test_a_closed_folder_is_opened_again(unsandboxed: Sandbox, workspace: Path) -> None:
-    done = await attack(unsandboxed, workspace, PRELUDE + "os.makedirs('a/b'); os.chmod('a', 0)")
-    assert done.warnings == ("Folders that a program had closed to their owner were opened: a.",)
+    result = await attack(unsandboxed, workspace, PRELUDE + "os.makedirs('a/b'); os.chmod('a', 0)")
+    assert result.warnings == ("Folders that a program had closed to their owner were opened: a.",)
     assert stat.S_IMODE((workspace / "a").stat().st_mode) == 0o700
 
 
@@ -180,9 +184,9 @@ NESTED = "import os\nfor _ in range(3000):\n    os.mkdir('d'); os.chdir('d')\nop
 
 
 async def test_endlessly_nested_folders_are_cut(sandbox: Sandbox, workspace: Path) -> None:
-    done = await attack(sandbox, workspace, NESTED)
-    assert done.ok, done.stderr
-    assert done.warnings[0].startswith(f"Folders nested deeper than {MAX_DEPTH} levels were removed")
+    result = await attack(sandbox, workspace, NESTED)
+    assert result.ok, result.stderr
+    assert result.warnings[0].startswith(f"Folders nested deeper than {MAX_DEPTH} levels were removed")
     assert 0 < depth_of(workspace) <= MAX_DEPTH + 1
 
 
@@ -190,17 +194,17 @@ async def test_endlessly_nested_temporary_folders_are_removed(
     sandbox: Sandbox, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))  # others use the machine's own
-    done = await attack(sandbox, workspace, "import os\nos.chdir(os.environ['TMPDIR'])\n" + NESTED)
-    assert (done.exit_code, done.warnings) == (0, ())
+    result = await attack(sandbox, workspace, "import os\nos.chdir(os.environ['TMPDIR'])\n" + NESTED)
+    assert (result.exit_code, result.warnings) == (0, ())
     assert os.listdir(tmp_path) == ["workspace"]
 
 
 async def test_nested_folders_do_not_hide_what_fills_the_disk(sandbox: Sandbox, workspace: Path) -> None:
     program = NESTED + "\nopen('large', 'wb').write(b'x' * 400_000_000)\nimport time; time.sleep(300)"
-    done = await attack(
+    result = await attack(
         sandbox, workspace, program, limits=SandboxLimits(seconds=60, workspace_bytes=100_000_000)
     )
-    assert done.stopped_by == "workspace"
+    assert result.stopped_by == "workspace"
 
 
 async def test_a_hard_link_to_a_file_outside_becomes_a_copy(
@@ -209,9 +213,9 @@ async def test_a_hard_link_to_a_file_outside_becomes_a_copy(
     (tmp_path / "outside").write_text("outside")
     os.chmod(tmp_path / "outside", 0o4644)
     os.link(tmp_path / "outside", workspace / "linked")
-    done = await sandbox.run(["sh", "-c", "echo changed > linked; chmod 600 linked"], folder=workspace)
-    assert done.ok, done.stderr
-    assert done.warnings == ("Hard links to files outside the workspace were replaced by copies: linked.",)
+    result = await sandbox.run(["sh", "-c", "echo changed > linked; chmod 600 linked"], folder=workspace)
+    assert result.ok, result.stderr
+    assert result.warnings == ("Hard links to files outside the workspace were replaced by copies: linked.",)
     assert (workspace / "linked").read_text() == "changed\n"
     info = (tmp_path / "outside").stat()
     assert ((tmp_path / "outside").read_text(), stat.S_IMODE(info.st_mode)) == ("outside", 0o4644)
@@ -219,8 +223,8 @@ async def test_a_hard_link_to_a_file_outside_becomes_a_copy(
 
 async def test_hard_links_within_the_workspace_stay(sandbox: Sandbox, workspace: Path) -> None:
     command = "echo x > one; ln one two; ln one $TMPDIR/three 2>/dev/null; true"
-    done = await sandbox.run(["sh", "-c", command], folder=workspace)
-    assert (done.exit_code, done.warnings) == (0, ())
+    result = await sandbox.run(["sh", "-c", command], folder=workspace)
+    assert (result.exit_code, result.warnings) == (0, ())
     assert (workspace / "one").stat().st_ino == (workspace / "two").stat().st_ino
 
 
@@ -228,10 +232,10 @@ async def test_a_new_hard_link_to_a_file_outside_is_broken(
     unsandboxed: Sandbox, workspace: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "outside").write_text("outside")
-    done = await attack(
+    result = await attack(
         unsandboxed, workspace, f"import os; os.link({str(tmp_path / 'outside')!r}, 'linked')"
     )
-    assert done.warnings == ("Hard links to files outside the workspace were replaced by copies: linked.",)
+    assert result.warnings == ("Hard links to files outside the workspace were replaced by copies: linked.",)
     assert (tmp_path / "outside").stat().st_nlink == 1
 
 
@@ -243,21 +247,21 @@ async def test_flags_that_forbid_changes_cannot_be_set(sandbox: Sandbox, workspa
         "    try: fcntl.ioctl(file, request, struct.pack('7l', 0x40, 0, 0, 0, 0, 0, 0))\n"
         "    except OSError as error: print(error.errno)"
     )
-    done = await attack(sandbox, workspace, program)
-    assert done.stdout == "1\n1\n", done.stderr
+    result = await attack(sandbox, workspace, program)
+    assert result.stdout == "1\n1\n", result.stderr
 
 
 async def test_odd_names_are_reported_in_one_line(sandbox: Sandbox, workspace: Path) -> None:
     program = "import os\nos.mkfifo(b'a\\nb\\xff')"
-    done = await attack(sandbox, workspace, program)
+    result = await attack(sandbox, workspace, program)
     expected = r"Pipes, sockets or device files that a program left were removed: a\nb\udcff."
-    assert done.warnings == (expected,)
+    assert result.warnings == (expected,)
 
 
 async def test_a_cancelled_program_leaves_nothing_dangerous(unsandboxed: Sandbox, workspace: Path) -> None:
     """Stopped by a limit while it runs on: the folders are made safe all the same."""
     program = PRELUDE + "make(); os.chmod('planted', 0o4755)\nimport time; time.sleep(300)"
-    done = await attack(unsandboxed, workspace, program, limits=SandboxLimits(seconds=1))
-    assert done.stopped_by == "time"
+    result = await attack(unsandboxed, workspace, program, limits=SandboxLimits(seconds=1))
+    assert result.stopped_by == "time"
     assert set_id_files(workspace) == []
-    assert done.warnings == ("The setuid or setgid bit was removed from planted.",)
+    assert result.warnings == ("The setuid or setgid bit was removed from planted.",)

@@ -34,9 +34,9 @@ async def test_what_a_program_leaves_in_the_background_is_ended(
     sandbox: Sandbox, workspace: Path, way: str
 ) -> None:
     program = f"import os, signal, time\n{WAYS[way]}\nprint('done', flush=True)\nos._exit(3)"
-    done = await attack(sandbox, workspace, program)
-    assert (done.exit_code, done.stopped_by) == (3, "")
-    assert "done" in done.stdout
+    result = await attack(sandbox, workspace, program)
+    assert (result.exit_code, result.stopped_by) == (3, "")
+    assert "done" in result.stdout
 
 
 NOISY = (
@@ -74,8 +74,8 @@ async def test_no_shared_memory_is_left(sandbox: Sandbox, workspace: Path) -> No
     """A small segment may be had where it goes with the sandbox; one that everybody could see may not."""
     key = 0x70000000 + os.getpid()
     program = f"import ctypes, time\nctypes.CDLL(None).shmget({key}, 4096, 0o1666)\ntime.sleep(0.3)"
-    done = await attack(sandbox, workspace, program)
-    assert done.ok, done.stderr
+    result = await attack(sandbox, workspace, program)
+    assert result.ok, result.stderr
     assert str(key) not in segments()
 
 
@@ -96,8 +96,8 @@ async def test_temporary_files_are_removed(
         "os.chmod(folder, 0)\n"
         "os.chmod(os.path.dirname(folder), 0)"
     )
-    done = await attack(sandbox, workspace, program)
-    assert done.ok, done.stderr
+    result = await attack(sandbox, workspace, program)
+    assert result.ok, result.stderr
     assert os.listdir(tmp_path) == ["workspace"]
 
 

@@ -27,15 +27,15 @@ async def test_an_endless_loop_is_stopped(sandbox: Sandbox, workspace: Path) -> 
         "print('started', flush=True)\n"
         "while True: pass"
     )
-    done = await attack(sandbox, workspace, program, limits=SandboxLimits(seconds=1))
-    assert (done.stopped_by, done.exit_code, done.stdout) == ("time", 137, "started\n")
+    result = await attack(sandbox, workspace, program, limits=SandboxLimits(seconds=1))
+    assert (result.stopped_by, result.exit_code, result.stdout) == ("time", 137, "started\n")
 
 
 async def test_cpu_time_is_limited_too(sandbox: Sandbox, workspace: Path) -> None:
-    done = await attack(
+    result = await attack(
         sandbox, workspace, "while True: pass", limits=SandboxLimits(seconds=60, cpu_seconds=1)
     )
-    assert done.stopped_by == "time"
+    assert result.stopped_by == "time"
 
 
 FORKS = (
@@ -50,16 +50,16 @@ FORKS = (
 
 
 async def test_too_many_forks_are_stopped(sandbox: Sandbox, workspace: Path) -> None:
-    done = await attack(
+    result = await attack(
         sandbox, workspace, FORKS.format(count=62), limits=SandboxLimits(seconds=60, processes=40)
     )
-    assert done.stopped_by == "processes"
+    assert result.stopped_by == "processes"
 
 
 async def test_a_fork_bomb_is_stopped(sandbox: Sandbox, workspace: Path) -> None:
     bomb = "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass"
-    done = await attack(sandbox, workspace, bomb, limits=SandboxLimits(seconds=60, processes=64))
-    assert done.stopped_by == "processes"
+    result = await attack(sandbox, workspace, bomb, limits=SandboxLimits(seconds=60, processes=64))
+    assert result.stopped_by == "processes"
 
 
 async def test_threads_count_as_processes(sandbox: Sandbox, workspace: Path) -> None:
@@ -68,8 +68,8 @@ async def test_threads_count_as_processes(sandbox: Sandbox, workspace: Path) -> 
         "for _ in range(60): threading.Thread(target=time.sleep, args=(300,)).start()\n"
         "time.sleep(300)"
     )
-    done = await attack(sandbox, workspace, program, limits=SandboxLimits(seconds=60, processes=40))
-    assert done.stopped_by == "processes"
+    result = await attack(sandbox, workspace, program, limits=SandboxLimits(seconds=60, processes=40))
+    assert result.stopped_by == "processes"
 
 
 async def test_fewer_processes_than_allowed_are_let_be(sandbox: Sandbox, workspace: Path) -> None:
@@ -80,26 +80,28 @@ async def test_fewer_processes_than_allowed_are_let_be(sandbox: Sandbox, workspa
         "for _ in range(30): os.wait()\n"
         "print('all')"
     )
-    done = await attack(sandbox, workspace, program, limits=SandboxLimits(seconds=60, processes=40))
-    assert (done.stdout, done.stopped_by) == ("all\n", "")
+    result = await attack(sandbox, workspace, program, limits=SandboxLimits(seconds=60, processes=40))
+    assert (result.stdout, result.stopped_by) == ("all\n", "")
 
 
 async def test_four_gigabytes_bit_by_bit_are_stopped(sandbox: Sandbox, workspace: Path) -> None:
     program = "kept = []\nfor _ in range(400): kept.append(b'x' * 10_000_000)\nprint('got them')"
-    done = await attack(sandbox, workspace, program, limits=SandboxLimits(seconds=60, memory_bytes=300 * MB))
-    assert "got them" not in done.stdout
-    assert done.stopped_by == "memory" or "MemoryError" in done.stderr
+    result = await attack(
+        sandbox, workspace, program, limits=SandboxLimits(seconds=60, memory_bytes=300 * MB)
+    )
+    assert "got them" not in result.stdout
+    assert result.stopped_by == "memory" or "MemoryError" in result.stderr
 
 
 async def test_four_gigabytes_at_once_are_not_given(sandbox: Sandbox, workspace: Path) -> None:
-    done = await attack(
+    result = await attack(
         sandbox,
         workspace,
         "bytearray(4_000_000_000)",
         limits=SandboxLimits(seconds=60, memory_bytes=300 * MB),
     )
-    assert "MemoryError" in done.stderr
-    assert done.exit_code == 1
+    assert "MemoryError" in result.stderr
+    assert result.exit_code == 1
 
 
 async def test_the_memory_of_all_processes_counts(sandbox: Sandbox, workspace: Path) -> None:
@@ -109,8 +111,10 @@ async def test_the_memory_of_all_processes_counts(sandbox: Sandbox, workspace: P
         "    if os.fork() == 0: kept = b'x' * 80_000_000; time.sleep(300)\n"
         "time.sleep(300)"
     )
-    done = await attack(sandbox, workspace, program, limits=SandboxLimits(seconds=60, memory_bytes=300 * MB))
-    assert done.stopped_by == "memory"
+    result = await attack(
+        sandbox, workspace, program, limits=SandboxLimits(seconds=60, memory_bytes=300 * MB)
+    )
+    assert result.stopped_by == "memory"
 
 
 async def test_four_gigabytes_of_many_processes_together_are_stopped(
@@ -125,9 +129,11 @@ async def test_four_gigabytes_of_many_processes_together_are_stopped(
         "        print('got them', flush=True); time.sleep(300)\n"
         "time.sleep(300)"
     )
-    done = await attack(sandbox, workspace, program, limits=SandboxLimits(seconds=60, memory_bytes=300 * MB))
-    assert done.stopped_by == "memory"
-    assert done.stdout.count("got them") < 8
+    result = await attack(
+        sandbox, workspace, program, limits=SandboxLimits(seconds=60, memory_bytes=300 * MB)
+    )
+    assert result.stopped_by == "memory"
+    assert result.stdout.count("got them") < 8
 
 
 HIDDEN_MEMORY = {
@@ -149,8 +155,8 @@ async def test_memory_that_belongs_to_no_process_is_not_given(
         "except OSError: got = -1\n"
         "print('got', got)"
     )
-    done = await attack(sandbox, workspace, program)
-    assert done.stdout == "got -1\n", done.stderr
+    result = await attack(sandbox, workspace, program)
+    assert result.stdout == "got -1\n", result.stderr
 
 
 async def test_shared_memory_that_was_let_go_of_still_counts(sandbox: Sandbox, workspace: Path) -> None:
@@ -162,8 +168,10 @@ async def test_shared_memory_that_was_let_go_of_still_counts(sandbox: Sandbox, w
         "    kept.write(b'x' * 100_000_000); kept.madvise(mmap.MADV_DONTNEED)\n"
         "time.sleep(300)"
     )
-    done = await attack(sandbox, workspace, program, limits=SandboxLimits(seconds=60, memory_bytes=300 * MB))
-    assert done.stopped_by == "memory"
+    result = await attack(
+        sandbox, workspace, program, limits=SandboxLimits(seconds=60, memory_bytes=300 * MB)
+    )
+    assert result.stopped_by == "memory"
 
 
 async def test_memory_that_is_shared_counts_once(sandbox: Sandbox, workspace: Path) -> None:
@@ -175,8 +183,10 @@ async def test_memory_that_is_shared_counts_once(sandbox: Sandbox, workspace: Pa
         "for _ in range(6): os.wait()\n"
         "print('shared')"
     )
-    done = await attack(sandbox, workspace, program, limits=SandboxLimits(seconds=60, memory_bytes=300 * MB))
-    assert (done.stdout, done.stopped_by) == ("shared\n", "")
+    result = await attack(
+        sandbox, workspace, program, limits=SandboxLimits(seconds=60, memory_bytes=300 * MB)
+    )
+    assert (result.stdout, result.stopped_by) == ("shared\n", "")
 
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
@@ -184,9 +194,9 @@ async def test_a_gigabyte_of_output_is_cut_and_stopped(
     sandbox: Sandbox, workspace: Path, stream: str
 ) -> None:
     program = f"import sys\nfor _ in range(1000): sys.{stream}.write('x' * 1_000_000)"
-    done = await attack(sandbox, workspace, program, limits=SandboxLimits(seconds=60, output_bytes=2 * MB))
-    assert (done.stopped_by, done.truncated) == ("output", True)
-    assert len(done.stdout) + len(done.stderr) == 2 * MB
+    result = await attack(sandbox, workspace, program, limits=SandboxLimits(seconds=60, output_bytes=2 * MB))
+    assert (result.stopped_by, result.truncated) == ("output", True)
+    assert len(result.stdout) + len(result.stderr) == 2 * MB
 
 
 @pytest.mark.parametrize("place", [".", "TMPDIR"])
@@ -199,11 +209,11 @@ async def test_two_gigabytes_of_small_files_are_stopped(
         "for number in range(500_000):\n"
         "    with open(f'{folder}/{number}', 'wb') as file: file.write(b'x' * 4096)"
     )
-    done = await attack(
+    result = await attack(
         sandbox, workspace, program, place, limits=SandboxLimits(seconds=120, workspace_bytes=20 * MB)
     )
     shutil.rmtree(workspace)
-    assert done.stopped_by == "workspace"
+    assert result.stopped_by == "workspace"
 
 
 MANY = (
@@ -223,19 +233,19 @@ MAKING = {
 @pytest.mark.parametrize("kind", MAKING)
 async def test_too_many_files_are_stopped(sandbox: Sandbox, workspace: Path, kind: str, place: str) -> None:
     program = MANY.format(make=MAKING[kind]) + "import time; time.sleep(300)"
-    done = await attack(
+    result = await attack(
         sandbox, workspace, program, place, "3000", limits=SandboxLimits(seconds=120, files=2000)
     )
-    assert (done.stopped_by, done.exit_code) == ("files", 137)
+    assert (result.stopped_by, result.exit_code) == ("files", 137)
 
 
 async def test_files_are_counted_while_more_are_made(sandbox: Sandbox, workspace: Path) -> None:
     """Two million would fill many a disk; it is stopped long before."""
     program = MANY.format(make=MAKING["files"])
-    done = await attack(
+    result = await attack(
         sandbox, workspace, program, ".", "2000000", limits=SandboxLimits(seconds=300, files=2000)
     )
-    assert done.stopped_by == "files"
+    assert result.stopped_by == "files"
     assert len(os.listdir(workspace)) < 1_000_000
     shutil.rmtree(workspace)
 
@@ -244,16 +254,16 @@ async def test_a_short_program_is_reported_that_it_made_too_many_files(
     sandbox: Sandbox, workspace: Path
 ) -> None:
     """It ends before anybody watches."""
-    done = await attack(
+    result = await attack(
         sandbox, workspace, MANY.format(make=MAKING["files"]), ".", "30", limits=SandboxLimits(files=20)
     )
-    assert (done.stopped_by, done.ok) == ("files", False)
+    assert (result.stopped_by, result.ok) == ("files", False)
 
 
 async def test_a_short_program_is_reported_that_it_wrote_too_much(sandbox: Sandbox, workspace: Path) -> None:
     program = "open('large', 'wb').write(b'x' * 3_000_000)"
-    done = await attack(sandbox, workspace, program, limits=SandboxLimits(workspace_bytes=2 * MB))
-    assert done.stopped_by == "workspace"
+    result = await attack(sandbox, workspace, program, limits=SandboxLimits(workspace_bytes=2 * MB))
+    assert result.stopped_by == "workspace"
 
 
 async def test_files_that_were_there_do_not_count(sandbox: Sandbox, workspace: Path) -> None:
@@ -261,8 +271,8 @@ async def test_files_that_were_there_do_not_count(sandbox: Sandbox, workspace: P
     for number in range(100):
         (workspace / f"old-{number}").touch()
     program = MANY.format(make=MAKING["files"]) + "import time; time.sleep(1)"
-    done = await attack(sandbox, workspace, program, ".", "50", limits=SandboxLimits(seconds=60, files=50))
-    assert (done.stopped_by, done.exit_code) == ("", 0)
+    result = await attack(sandbox, workspace, program, ".", "50", limits=SandboxLimits(seconds=60, files=50))
+    assert (result.stopped_by, result.exit_code) == ("", 0)
 
 
 async def test_files_in_other_writable_folders_count(
@@ -271,14 +281,14 @@ async def test_files_in_other_writable_folders_count(
     other = tmp_path / "other"
     other.mkdir()
     command = ["sh", "-c", f"cd {other}; for i in $(seq 30); do : > $i; done; sleep 60"]
-    done = await sandbox.run(
+    result = await sandbox.run(
         command,
         folder=workspace,
         writable=False,
         also_writable=[other],
         limits=SandboxLimits(seconds=120, files=20),
     )
-    assert done.stopped_by == "files"
+    assert result.stopped_by == "files"
 
 
 async def test_open_files_without_a_name_count(sandbox: Sandbox, workspace: Path) -> None:
@@ -289,16 +299,16 @@ async def test_open_files_without_a_name_count(sandbox: Sandbox, workspace: Path
         "    kept.append(open(str(number), 'w')); os.unlink(str(number))\n"
         "time.sleep(300)"
     )
-    done = await attack(sandbox, workspace, program, limits=SandboxLimits(seconds=60, files=100))
-    assert done.stopped_by == "files"
+    result = await attack(sandbox, workspace, program, limits=SandboxLimits(seconds=60, files=100))
+    assert result.stopped_by == "files"
 
 
 async def test_what_is_written_at_the_very_end_counts_too(sandbox: Sandbox, workspace: Path) -> None:
     program = "import time\ntime.sleep(1)\nopen('large', 'wb').write(b'x' * 60_000_000)"
-    done = await attack(
+    result = await attack(
         sandbox, workspace, program, limits=SandboxLimits(seconds=60, workspace_bytes=20 * MB)
     )
-    assert done.stopped_by == "workspace"
+    assert result.stopped_by == "workspace"
 
 
 HOLDING = {
@@ -323,10 +333,10 @@ async def test_files_without_a_name_count_too(sandbox: Sandbox, workspace: Path,
         "    time.sleep(0.2)\n"
         "time.sleep(300)"
     )
-    done = await attack(
+    result = await attack(
         sandbox, workspace, program, limits=SandboxLimits(seconds=120, workspace_bytes=20 * MB)
     )
-    assert done.stopped_by == "workspace"
+    assert result.stopped_by == "workspace"
 
 
 async def test_without_its_watch_a_program_does_not_go_on(sandbox: Sandbox, workspace: Path) -> None:
@@ -360,8 +370,8 @@ async def test_a_relative_folder_is_watched_too(
 ) -> None:
     monkeypatch.chdir(workspace.parent)
     limits = SandboxLimits(seconds=60, processes=40)
-    done = await attack(sandbox, Path("workspace"), FORKS.format(count=62), limits=limits)
-    assert done.stopped_by == "processes"
+    result = await attack(sandbox, Path("workspace"), FORKS.format(count=62), limits=limits)
+    assert result.stopped_by == "processes"
 
 
 async def test_a_file_cannot_grow_past_its_limit(sandbox: Sandbox, workspace: Path) -> None:
@@ -371,15 +381,15 @@ async def test_a_file_cannot_grow_past_its_limit(sandbox: Sandbox, workspace: Pa
         "with open('large', 'wb', buffering=0) as file:\n"
         "    for _ in range(20): file.write(b'x' * 1_000_000)"
     )
-    done = await attack(sandbox, workspace, program, limits=SandboxLimits(seconds=60, file_bytes=5 * MB))
-    assert "File too large" in done.stderr
+    result = await attack(sandbox, workspace, program, limits=SandboxLimits(seconds=60, file_bytes=5 * MB))
+    assert "File too large" in result.stderr
     assert (workspace / "large").stat().st_size <= 5 * MB
 
 
 async def test_open_files_are_limited(sandbox: Sandbox, workspace: Path) -> None:
     program = "kept = [open('/dev/null') for _ in range(200)]"
-    done = await attack(sandbox, workspace, program, limits=SandboxLimits(seconds=60, open_files=64))
-    assert "Too many open files" in done.stderr
+    result = await attack(sandbox, workspace, program, limits=SandboxLimits(seconds=60, open_files=64))
+    assert "Too many open files" in result.stderr
 
 
 async def test_several_sandboxes_do_not_share_their_limits(sandbox: Sandbox, workspace: Path) -> None:
@@ -392,4 +402,4 @@ async def test_several_sandboxes_do_not_share_their_limits(sandbox: Sandbox, wor
     )
     limits = SandboxLimits(seconds=60, processes=30)
     runs = [attack(sandbox, workspace, program, limits=limits) for _ in range(4)]
-    assert {(done.stdout, done.stopped_by) for done in await asyncio.gather(*runs)} == {("all\n", "")}
+    assert {(result.stdout, result.stopped_by) for result in await asyncio.gather(*runs)} == {("all\n", "")}

@@ -135,8 +135,8 @@ async def test_what_was_allowed_unsandboxed_says_so_keeps_limits_and_leaves_noth
         "print('PODIUM_SECRET' in os.environ)\n"
         "while True: time.sleep(1)"
     )
-    done = await attack(sandbox, workspace, program, limits=SandboxLimits(seconds=2))
-    assert (done.tier, done.stopped_by) == ("none", "time")
+    result = await attack(sandbox, workspace, program, limits=SandboxLimits(seconds=2))
+    assert (result.tier, result.stopped_by) == ("none", "time")
 
 
 def test_the_limits_come_from_the_settings(tmp_path: Path) -> None:

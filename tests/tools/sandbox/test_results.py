@@ -34,8 +34,8 @@ async def test_what_a_program_planted_is_refused(sandbox: Sandbox, workspace: Pa
     command = (
         f"ln -s {tmp_path}/secret link; ln -s {tmp_path} folder; mkfifo pipe; mkdir plain; mkfifo plain/pipe"
     )
-    done = await sandbox.run(["sh", "-c", command], folder=workspace)
-    assert done.ok, done.stderr
+    result = await sandbox.run(["sh", "-c", command], folder=workspace)
+    assert result.ok, result.stderr
     for path in ("pipe", "plain/pipe"):  # removed when the program ended
         with pytest.raises(FileNotFoundError):
             read_result(workspace, path)

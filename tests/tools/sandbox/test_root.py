@@ -100,8 +100,8 @@ async def test_a_workspace_of_another_user_stays_theirs(sandbox: Sandbox, worksp
     (workspace / "old").write_text("x")
     for path in (workspace, workspace / "old"):
         os.chown(path, 1234, 1235)
-    done = await sandbox.run(["sh", "-c", "echo y >> old; echo z > new"], folder=workspace)
-    assert done.ok, done.stderr
+    result = await sandbox.run(["sh", "-c", "echo y >> old; echo z > new"], folder=workspace)
+    assert result.ok, result.stderr
     owners = {name: os.stat(workspace / name) for name in ("old", "new")}
     assert {(owner.st_uid, owner.st_gid) for owner in owners.values()} == {(1234, 1235)}
 

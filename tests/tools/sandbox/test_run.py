@@ -20,10 +20,10 @@ def owners_in(folder: Path) -> set[tuple[int, int]]:
 
 async def test_a_program_reads_and_writes_the_workspace(sandbox: Sandbox, workspace: Path) -> None:
     (workspace / "given").write_text("from outside")
-    done = await sandbox.run(["sh", "-c", "cat given; echo made > new"], folder=workspace)
-    assert (done.stdout, done.exit_code, done.stopped_by) == ("from outside", 0, "")
+    result = await sandbox.run(["sh", "-c", "cat given; echo made > new"], folder=workspace)
+    assert (result.stdout, result.exit_code, result.stopped_by) == ("from outside", 0, "")
     assert (workspace / "new").read_text() == "made\n"
-    assert done.tier == sandbox.tier
+    assert result.tier == sandbox.tier
 
 
 async def test_what_it_writes_belongs_to_the_owner_of_the_workspace(
@@ -31,20 +31,20 @@ async def test_what_it_writes_belongs_to_the_owner_of_the_workspace(
 ) -> None:
     (workspace / "closed").write_text("mine")
     os.chmod(workspace / "closed", 0o600)
-    done = await sandbox.run(["sh", "-c", "cat closed && mkdir sub && touch sub/file"], folder=workspace)
-    assert done.ok, done.stderr
+    result = await sandbox.run(["sh", "-c", "cat closed && mkdir sub && touch sub/file"], folder=workspace)
+    assert result.ok, result.stderr
     assert len(owners_in(workspace)) == 1
 
 
 async def test_exit_code_output_and_input_are_reported(sandbox: Sandbox, workspace: Path) -> None:
-    done = await sandbox.run(["sh", "-c", "cat; echo bad >&2; exit 7"], folder=workspace, stdin=b"hello")
-    assert (done.stdout, done.raw, done.stderr, done.exit_code) == ("hello", b"hello", "bad\n", 7)
+    result = await sandbox.run(["sh", "-c", "cat; echo bad >&2; exit 7"], folder=workspace, stdin=b"hello")
+    assert (result.stdout, result.raw, result.stderr, result.exit_code) == ("hello", b"hello", "bad\n", 7)
 
 
 async def test_a_program_that_is_not_there_is_a_failed_program(sandbox: Sandbox, workspace: Path) -> None:
-    done = await sandbox.run(["no-such-program"], folder=workspace)
-    assert done.exit_code == 127
-    assert "no-such-program" in done.stderr
+    result = await sandbox.run(["no-such-program"], folder=workspace)
+    assert result.exit_code == 127
+    assert "no-such-program" in result.stderr
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
@@ -54,23 +54,23 @@ async def test_git_works_in_the_workspace(sandbox: Sandbox, workspace: Path) -> 
         "git init -q . && git add -A && git -c user.name=A -c user.email=a@b commit -qm first"
         " && cp -p file copy && git mv file moved && git log --format=%s && git status --short"
     )
-    done = await sandbox.run(["sh", "-c", command], folder=workspace)
-    assert (done.exit_code, done.stderr) == (0, "")
-    assert done.stdout.splitlines() == ["first", "R  file -> moved", "?? copy"]
+    result = await sandbox.run(["sh", "-c", command], folder=workspace)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.splitlines() == ["first", "R  file -> moved", "?? copy"]
 
 
 async def test_it_starts_in_the_folder_that_was_asked_for(sandbox: Sandbox, workspace: Path) -> None:
     (workspace / "inner").mkdir()
-    done = await sandbox.run(["pwd"], folder=workspace, cwd="inner")
-    assert done.stdout.strip() == str(workspace / "inner")
+    result = await sandbox.run(["pwd"], folder=workspace, cwd="inner")
+    assert result.stdout.strip() == str(workspace / "inner")
     with pytest.raises(UsageError, match="not inside"):
         await sandbox.run(["pwd"], folder=workspace, cwd="../..")
 
 
 async def test_the_python_that_runs_podium_is_there(sandbox: Sandbox, workspace: Path) -> None:
     (workspace / "test_it.py").write_text("def test_it():\n    assert 1 + 1 == 2\n")
-    done = await sandbox.run(
+    result = await sandbox.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"], folder=workspace
     )
-    assert "1 passed" in done.stdout
-    assert done.exit_code == 0
+    assert "1 passed" in result.stdout
+    assert result.exit_code == 0

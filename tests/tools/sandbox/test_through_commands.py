@@ -77,18 +77,18 @@ async def attack(
     before = user.fingerprint()
     limited = Sandbox(sandbox._tier, sandbox.reason, limits=limits)  # pyright: ignore[reportPrivateUsage]
     command = shlex.join([sys.executable, "-I", "-S", "-c", program, *arguments])
-    done = await run_command(workspace, limited, f"MARK={mark} exec {command}", seconds=limits.seconds)
+    result = await run_command(workspace, limited, f"MARK={mark} exec {command}", seconds=limits.seconds)
     assert running_with(mark) == []
     assert user.fingerprint() == before
     shutil.rmtree(user.folder)
     remove_folder(workspace.home)
     return Executed(
         argv=(),
-        exit_code=done.exit_code,
-        stdout=done.output,
-        stderr=done.output,
-        stopped_by=done.stopped_by,
-        warnings=tuple(line for line in done.warnings if not line.startswith(("Not kept", "None of"))),
+        exit_code=result.exit_code,
+        stdout=result.output,
+        stderr=result.output,
+        stopped_by=result.stopped_by,
+        warnings=tuple(line for line in result.warnings if not line.startswith(("Not kept", "None of"))),
     )
 
 

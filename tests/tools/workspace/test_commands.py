@@ -23,9 +23,9 @@ BEFORE = {path: text.encode() for path, text in FILES.items()}
 
 
 async def run(workspace: Workspace, sandbox: Sandbox, command: str, seconds: float = 60) -> CommandResult:
-    done = await run_command(workspace, sandbox, command, seconds=seconds)
-    assert done.snapshot == workspace.state
-    return done
+    result = await run_command(workspace, sandbox, command, seconds=seconds)
+    assert result.snapshot == workspace.state
+    return result
 
 
 def changed(files: list[FileStat]) -> dict[str, str]:
@@ -41,10 +41,10 @@ async def test_changes_of_a_command_are_a_snapshot(
         "rm tests/test_calc.py && mv README.md GUIDE.md && printf '\\000\\001' > data.bin && "
         "printf '#!/bin/sh\\n' > run.sh && chmod +x run.sh && echo done && exit 3"
     )
-    done = await run(workspace, sandbox, command)
-    assert (done.exit_code, done.output, done.stopped_by, done.warnings) == (3, "done\n", "", [])
-    assert done.snapshot != before
-    assert changed(done.files) == {
+    result = await run(workspace, sandbox, command)
+    assert (result.exit_code, result.output, result.stopped_by, result.warnings) == (3, "done\n", "", [])
+    assert result.snapshot != before
+    assert changed(result.files) == {
         "pkg/new.py": "added",
         "calc.py": "modified",
         "tests/test_calc.py": "deleted",
@@ -52,14 +52,14 @@ async def test_changes_of_a_command_are_a_snapshot(
         "data.bin": "added",
         "run.sh": "added",
     }
-    assert "+    return b + a" in done.diff
+    assert "+    return b + a" in result.diff
     after = contents(workspace.folder)
     assert after["pkg/new.py"] == b"x = 1\n"
     assert after["data.bin"] == b"\0\1"
     assert workspace.files["run.sh"].mode == "100755"
     assert os.access(workspace.folder / "run.sh", os.X_OK)
     again = await opened(user.folder)
-    assert again.state == done.snapshot
+    assert again.state == result.snapshot
     assert contents(again.folder) == after
     await again.restore(before)
     assert contents(again.folder) == BEFORE
@@ -67,14 +67,14 @@ async def test_changes_of_a_command_are_a_snapshot(
 
 async def test_a_command_without_changes_makes_no_snapshot(workspace: Workspace, sandbox: Sandbox) -> None:
     before = workspace.state
-    done = await run(workspace, sandbox, "cat calc.py; touch README.md; chmod 600 calc.py; echo wrong >&2")
-    assert (done.snapshot, done.files, done.diff, done.warnings) == (before, [], "", [])
-    assert done.output == FILES["calc.py"] + "wrong\n"
+    result = await run(workspace, sandbox, "cat calc.py; touch README.md; chmod 600 calc.py; echo wrong >&2")
+    assert (result.snapshot, result.files, result.diff, result.warnings) == (before, [], "", [])
+    assert result.output == FILES["calc.py"] + "wrong\n"
 
 
 async def test_only_the_executable_bit_changes(workspace: Workspace, sandbox: Sandbox) -> None:
-    done = await run(workspace, sandbox, "chmod +x calc.py")
-    assert changed(done.files) == {"calc.py": "modified"}
+    result = await run(workspace, sandbox, "chmod +x calc.py")
+    assert changed(result.files) == {"calc.py": "modified"}
     assert workspace.files["calc.py"].mode == "100755"
     await run(workspace, sandbox, "chmod 644 calc.py")
     assert workspace.files["calc.py"].mode == "100644"
@@ -85,29 +85,29 @@ async def test_ignored_files_are_not_kept_and_gone(workspace: Workspace, sandbox
         "mkdir build __pycache__ && echo x > build/out && echo y > a.log && echo z > __pycache__/a.pyc; "
         "echo k > kept"
     )
-    done = await run(workspace, sandbox, command)
-    assert changed(done.files) == {"kept": "added"}
+    result = await run(workspace, sandbox, command)
+    assert changed(result.files) == {"kept": "added"}
     assert contents(workspace.folder) == {**BEFORE, "kept": b"k\n"}
-    assert done.warnings == [
+    assert result.warnings == [
         "Not kept: __pycache__. Folders that tools generate are not part of the project.",
         "Not kept: a.log, build/out. The .gitignore files leave them out.",
     ]
 
 
 async def test_a_file_becomes_a_folder_and_a_folder_a_file(workspace: Workspace, sandbox: Sandbox) -> None:
-    done = await run(
+    result = await run(
         workspace, sandbox, "rm calc.py; mkdir calc.py; echo 1 > calc.py/x; rm -r tests; echo 2 > tests"
     )
-    assert done.warnings == []
+    assert result.warnings == []
     files = contents(workspace.folder)
     assert (files["calc.py/x"], files["tests"]) == (b"1\n", b"2\n")
     assert set(workspace.files) == set(files)
 
 
 async def test_what_is_too_large_is_refused_and_the_rest_kept(workspace: Workspace, sandbox: Sandbox) -> None:
-    done = await run(workspace, sandbox, "head -c 1000001 /dev/zero > big; cp big calc.py; echo x > small")
-    assert changed(done.files) == {"small": "added"}
-    assert done.warnings == ["Not kept: big, calc.py. A file may have 1,000,000 bytes at most."]
+    result = await run(workspace, sandbox, "head -c 1000001 /dev/zero > big; cp big calc.py; echo x > small")
+    assert changed(result.files) == {"small": "added"}
+    assert result.warnings == ["Not kept: big, calc.py. A file may have 1,000,000 bytes at most."]
     assert contents(workspace.folder) == {**BEFORE, "small": b"x\n"}
 
 
@@ -115,21 +115,21 @@ async def test_a_large_file_can_be_renamed(opened: Opener, user: UserRepository,
     user.write("big.txt", "x" * 1_500_000)
     user.commit("Large")
     workspace = await opened(user.folder)
-    done = await run(workspace, sandbox, "mv big.txt moved.txt")
-    assert (changed(done.files), done.warnings) == ({"moved.txt": "renamed"}, [])
+    result = await run(workspace, sandbox, "mv big.txt moved.txt")
+    assert (changed(result.files), result.warnings) == ({"moved.txt": "renamed"}, [])
 
 
 async def test_too_many_changes_are_refused_together(
     opened: Opener, user: UserRepository, sandbox: Sandbox
 ) -> None:
     workspace = await opened(user.folder, caps=Caps(changes=5, change_bytes=1_000))
-    done = await run(workspace, sandbox, "for i in 1 2 3 4 5 6; do echo $i > f$i; done; rm calc.py")
-    assert (done.files, contents(workspace.folder)) == ([], BEFORE)
-    assert done.warnings == [
+    result = await run(workspace, sandbox, "for i in 1 2 3 4 5 6; do echo $i > f$i; done; rm calc.py")
+    assert (result.files, contents(workspace.folder)) == ([], BEFORE)
+    assert result.warnings == [
         "None of the changes were kept. More than 5 files were written, which is the limit for one set."
     ]
-    done = await run(workspace, sandbox, "head -c 2000 /dev/zero > f")
-    assert "More than 1,000 bytes" in done.warnings[0]
+    result = await run(workspace, sandbox, "head -c 2000 /dev/zero > f")
+    assert "More than 1,000 bytes" in result.warnings[0]
     assert contents(workspace.folder) == BEFORE
 
 
@@ -140,10 +140,10 @@ async def test_links_are_kept_only_inside_the_tree(workspace: Workspace, sandbox
         "ln -s .git/config git; "
         "ln -s above/x chain; rm README.md; ln -s /etc/passwd README.md"
     )
-    done = await run(workspace, sandbox, command)
-    assert changed(done.files) == {"inside": "added", "tests/up": "added", "folder": "added"}
-    assert {workspace.files[path].mode for path in changed(done.files)} == {"120000"}
-    [warning] = done.warnings
+    result = await run(workspace, sandbox, command)
+    assert changed(result.files) == {"inside": "added", "tests/up": "added", "folder": "added"}
+    assert {workspace.files[path].mode for path in changed(result.files)} == {"120000"}
+    [warning] = result.warnings
     assert warning.endswith("Only links to files of the project, with a relative target, are kept.")
     assert os.readlink(workspace.folder / "tests" / "up") == "../calc.py"
     assert (workspace.folder / "README.md").read_text() == FILES["README.md"]
@@ -165,9 +165,9 @@ async def test_planted_repositories_and_special_files_do_nothing(
         "chmod 4755 calc.py; "
         "python3 -c \"import socket; socket.socket(socket.AF_UNIX).bind('sock')\"; true"
     )
-    done = await run(workspace, sandbox, command)
+    result = await run(workspace, sandbox, command)
     assert not proof.exists()
-    assert changed(done.files) == {
+    assert changed(result.files) == {
         ".gitattributes": "added",
         "sub/good": "added",
         ".gitignore": "deleted",
@@ -183,7 +183,7 @@ async def test_planted_repositories_and_special_files_do_nothing(
     assert not [
         path for path in workspace.folder.rglob("*") if ".git" in path.name and path.name != ".gitattributes"
     ]
-    text = " ".join(done.warnings)
+    text = " ".join(result.warnings)
     assert "Git's own files cannot be changed." in text
     assert "Pipes, sockets or device files that a program left were removed" in text
     assert await workspace.commit("Safe")
@@ -198,15 +198,15 @@ async def test_names_that_not_every_system_can_hold_are_refused(
         "echo 1 > 'a:b'; echo 2 > CALC.py; echo 3 > \"$(printf 'x\\377')\"; echo 4 > .gitmodules; "
         "echo 5 > fine"
     )
-    done = await run(workspace, sandbox, command)
-    assert changed(done.files) == {"fine": "added"}
-    assert len(done.warnings) == 4
+    result = await run(workspace, sandbox, command)
+    assert changed(result.files) == {"fine": "added"}
+    assert len(result.warnings) == 4
 
 
 async def test_hard_links_and_closed_files_are_plain_afterwards(
     workspace: Workspace, sandbox: Sandbox
 ) -> None:
-    done = await run(
+    result = await run(
         workspace,
         sandbox,
         "ln calc.py same.py; mkdir shut; echo x > shut/f; chmod 0 shut; chmod 777 README.md",
@@ -214,7 +214,7 @@ async def test_hard_links_and_closed_files_are_plain_afterwards(
     files = contents(workspace.folder)
     assert files["same.py"] == files["calc.py"]
     assert files["shut/f"] == b"x\n"
-    assert changed(done.files) == {"same.py": "added", "shut/f": "added", "README.md": "modified"}
+    assert changed(result.files) == {"same.py": "added", "shut/f": "added", "README.md": "modified"}
 
 
 async def test_a_submodule_is_left_alone(opened: Opener, user: UserRepository, sandbox: Sandbox) -> None:
@@ -223,9 +223,9 @@ async def test_a_submodule_is_left_alone(opened: Opener, user: UserRepository, s
     workspace = await opened(user.folder)
     quiet = await run(workspace, sandbox, "rmdir lib; echo x > a")
     assert (changed(quiet.files), quiet.warnings) == ({"a": "added"}, [])
-    done = await run(workspace, sandbox, "echo x > lib/file")
-    assert done.files == []
-    assert done.warnings == ["Not kept: lib/file. Files of a submodule belong to another repository."]
+    result = await run(workspace, sandbox, "echo x > lib/file")
+    assert result.files == []
+    assert result.warnings == ["Not kept: lib/file. Files of a submodule belong to another repository."]
 
 
 async def test_the_projects_interpreter_and_packages_are_used(
@@ -239,36 +239,36 @@ async def test_the_projects_interpreter_and_packages_are_used(
     workspace = await opened(user.folder)
     command = "python -c 'import sys, mine; print(sys.prefix, mine.VALUE)'; tiny; "
     command += "echo x > node_modules/x; echo $VIRTUAL_ENV"
-    done = await run(workspace, sandbox, command)
+    result = await run(workspace, sandbox, command)
     place = str(user.folder / ".venv")
-    lines = done.output.splitlines()
+    lines = result.output.splitlines()
     assert (lines[0], lines[1], lines[-1]) == (f"{place} 1", "tiny", place)
-    assert (done.files, done.warnings) == ([], [])
+    assert (result.files, result.warnings) == ([], [])
     assert not (workspace.folder / "node_modules").exists()
     assert not (user.folder / "node_modules" / "x").exists()
 
 
 async def test_pytest_runs_as_in_the_tests(workspace: Workspace, sandbox: Sandbox) -> None:
-    done = await run(workspace, sandbox, "python -m pytest -q")
-    assert done.exit_code == 0, done.output
-    assert "1 passed" in done.output
-    assert (done.files, done.warnings) == ([], [])
+    result = await run(workspace, sandbox, "python -m pytest -q")
+    assert result.exit_code == 0, result.output
+    assert "1 passed" in result.output
+    assert (result.files, result.warnings) == ([], [])
 
 
 async def test_a_project_below_the_root(opened: Opener, user: UserRepository, sandbox: Sandbox) -> None:
     workspace = await opened(user.folder / "tests")
-    done = await run(workspace, sandbox, "basename $PWD; echo x > here")
-    assert (done.output, changed(done.files)) == ("tests\n", {"tests/here": "added"})
+    result = await run(workspace, sandbox, "basename $PWD; echo x > here")
+    assert (result.output, changed(result.files)) == ("tests\n", {"tests/here": "added"})
 
 
 async def test_long_output_keeps_both_ends_and_says_how_to_see_the_rest(
     workspace: Workspace, sandbox: Sandbox
 ) -> None:
-    done = await run(workspace, sandbox, "seq 1 100000")
-    assert len(done.output) <= MAX_COMMAND_OUTPUT
-    assert done.output.startswith("1\n2\n")
-    assert done.output.endswith("\n99999\n100000\n")
-    assert "characters left out here: run it again with" in done.output
+    result = await run(workspace, sandbox, "seq 1 100000")
+    assert len(result.output) <= MAX_COMMAND_OUTPUT
+    assert result.output.startswith("1\n2\n")
+    assert result.output.endswith("\n99999\n100000\n")
+    assert "characters left out here: run it again with" in result.output
     whole = await run(workspace, sandbox, "seq 1 30000")
     assert whole.output == "".join(f"{number}\n" for number in range(1, 30_001))
 
@@ -287,9 +287,9 @@ async def test_limits_end_a_command_and_what_it_wrote_before_is_kept(
 async def test_a_command_that_fills_the_disk_leaves_nothing(workspace: Workspace, sandbox: Sandbox) -> None:
     few = msgspec.structs.replace(sandbox.limits, files=20)
     narrow = Sandbox(sandbox._tier, sandbox.reason, limits=few)  # pyright: ignore[reportPrivateUsage]
-    done = await run(workspace, narrow, "for i in $(seq 50); do echo $i > f$i; done")
-    assert (done.stopped_by, done.files) == ("files", [])
-    assert "exceeded the limit of files" in done.warnings[-1]
+    result = await run(workspace, narrow, "for i in $(seq 50); do echo $i > f$i; done")
+    assert (result.stopped_by, result.files) == ("files", [])
+    assert "exceeded the limit of files" in result.warnings[-1]
     assert contents(workspace.folder) == BEFORE
 
 
@@ -300,17 +300,17 @@ async def test_what_is_no_command_is_refused(workspace: Workspace, sandbox: Sand
 
 
 async def test_a_command_is_passed_on_exactly(workspace: Workspace, sandbox: Sandbox) -> None:
-    done = await run(workspace, sandbox, "echo \"it's\" '$HOME' \\\n  `echo sub` \u00e9; wrong(")
-    assert done.exit_code == 2
-    assert "Syntax error" in done.output
+    result = await run(workspace, sandbox, "echo \"it's\" '$HOME' \\\n  `echo sub` \u00e9; wrong(")
+    assert result.exit_code == 2
+    assert "Syntax error" in result.output
     good = await run(workspace, sandbox, "echo \"it's\" '$HOME' \\\n  `echo sub` \u00e9")
     assert good.output == "it's $HOME sub \u00e9\n"
 
 
 async def test_endlessly_nested_folders_are_cut(workspace: Workspace, sandbox: Sandbox) -> None:
     program = "import os\nfor _ in range(3000): os.mkdir('d'); os.chdir('d')\nopen('end', 'w').close()"
-    done = await run(workspace, sandbox, f'python3 -c "{program}"; echo x > kept')
-    assert changed(done.files) == {"kept": "added"}
+    result = await run(workspace, sandbox, f'python3 -c "{program}"; echo x > kept')
+    assert changed(result.files) == {"kept": "added"}
     assert contents(workspace.folder) == {**BEFORE, "kept": b"x\n"}
     assert {path.name for path in workspace.folder.iterdir()} == {
         ".gitignore",
@@ -327,6 +327,6 @@ async def test_what_lies_in_the_tree_before_a_command_is_not_seen_by_it(
     os.mkfifo(workspace.folder / "pipe")
     (workspace.folder / "planted.py").write_text("x = 1\n")
     (workspace.folder / "calc.py").write_text("changed\n")
-    done = await run(workspace, sandbox, "ls; cat calc.py")
-    assert done.output == "README.md\ncalc.py\ntests\n" + FILES["calc.py"]
-    assert done.files == []
+    result = await run(workspace, sandbox, "ls; cat calc.py")
+    assert result.output == "README.md\ncalc.py\ntests\n" + FILES["calc.py"]
+    assert result.files == []

@@ -21,8 +21,8 @@ def test_a_block_that_fits_once_is_replaced() -> None:
 
 
 def test_blocks_are_applied_one_after_the_other() -> None:
-    done = edited(b"a", [Edit("a", "b"), Edit("b", "c")])
-    assert done == b"c"
+    result = edited(b"a", [Edit("a", "b"), Edit("b", "c")])
+    assert result == b"c"
 
 
 def test_a_block_that_fits_twice_is_refused_with_the_lines() -> None:

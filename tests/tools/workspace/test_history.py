@@ -57,9 +57,9 @@ async def test_a_commit_is_shown_with_its_patch(opened: Opener, user: UserReposi
     assert "+x = 1" in shown
     assert "+Changed" in shown
     assert "very secret" not in shown
-    one = await workspace.show(sha, "calc.py")
-    assert "+x = 1" in one
-    assert "Changed" not in one
+    one_file = await workspace.show(sha, "calc.py")
+    assert "+x = 1" in one_file
+    assert "Changed" not in one_file
     await workspace.apply([create("new.py", "y = 2\n")])
     own = await workspace.commit("Add new.py")
     assert "+y = 2" in await workspace.show(own)

@@ -91,8 +91,8 @@ async def test_a_planted_git_folder_is_not_used_for_a_commit(
         f" && printf '#!/bin/sh\\ntouch {tmp_path}/proof ran\\n' > evil && chmod 755 evil"
         " && cp evil hooks/pre-commit && cp evil .git/hooks/post-commit"
     )
-    done = await sandbox.run(["sh", "-c", command], folder=workspace.folder)
-    assert done.ok, done.stderr
+    result = await sandbox.run(["sh", "-c", command], folder=workspace.folder)
+    assert result.ok, result.stderr
     await workspace.apply([create("new.py")])
     await workspace.commit("Step")
     assert {file.name for file in workspace.folder.iterdir()} == {

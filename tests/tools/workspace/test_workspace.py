@@ -96,11 +96,11 @@ async def test_a_workspace_is_found_again_in_the_middle_of_a_step(
 ) -> None:
     first = await opened(user.folder)
     await first.apply([create("one.py")])
-    done = await first.commit("One")
+    commit = await first.commit("One")
     applied = await first.apply([create("two.py")])
     (first.folder / "half.py").write_text("a write that was cut off")
     again = await opened(user.folder)
-    assert (again.head, again.state) == (done, applied.snapshot)
+    assert (again.head, again.state) == (commit, applied.snapshot)
     assert (again.folder / "two.py").is_file()
     assert not (again.folder / "half.py").exists()
     assert again.branch == first.branch

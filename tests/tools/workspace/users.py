@@ -35,7 +35,7 @@ class UserRepository:
             self.commit("First")
 
     def git(self, *args: str, folder: Path | None = None) -> str:
-        done = subprocess.run(
+        completed = subprocess.run(
             ["git", *args],
             cwd=folder or self.folder,
             env=CLEAN,
@@ -43,8 +43,8 @@ class UserRepository:
             text=True,
             errors="replace",
         )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        assert completed.returncode == 0, completed.stderr
+        return completed.stdout
 
     def write(self, path: str, text: str) -> Path:
         file = self.folder / path
