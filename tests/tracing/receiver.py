@@ -69,8 +69,8 @@ class Receiver:
         return self.one(name)
 
     def one(self, name: str) -> Got:
-        (found,) = self.all(name)
-        return found
+        (span,) = self.all(name)
+        return span
 
     def all(self, name: str) -> list[Got]:
         return [span for span in self.spans if span.name == name]

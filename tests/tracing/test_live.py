@@ -53,12 +53,19 @@ async def test_run_branches_steps_and_calls_are_spans_of_one_trace(store: Store,
     assert collector.below(root) == ["branch left", "branch right", "step count"]
     left = collector.one("branch left")
     assert collector.below(left) == ["invoke_agent writer"]
-    asked = next(span for span in collector.all("invoke_agent writer") if span.parent_id == left.span_id)
-    assert asked.attributes["gen_ai.agent.name"] == "writer"
-    assert asked.attributes["podium.path"] == "left/draft"
-    assert collector.below(asked) == ["chat answer"]
-    call = next(span for span in collector.all("chat answer") if span.parent_id == asked.span_id)
-    assert root.start_ns <= asked.start_ns <= call.start_ns <= call.end_ns <= asked.end_ns <= root.end_ns
+    agent_span = next(span for span in collector.all("invoke_agent writer") if span.parent_id == left.span_id)
+    assert agent_span.attributes["gen_ai.agent.name"] == "writer"
+    assert agent_span.attributes["podium.path"] == "left/draft"
+    assert collector.below(agent_span) == ["chat answer"]
+    call = next(span for span in collector.all("chat answer") if span.parent_id == agent_span.span_id)
+    assert (
+        root.start_ns
+        <= agent_span.start_ns
+        <= call.start_ns
+        <= call.end_ns
+        <= agent_span.end_ns
+        <= root.end_ns
+    )
     assert collector.services == {"podium"}
 
 
@@ -76,8 +83,8 @@ async def test_content_is_reported_as_the_conventions_write_it(store: Store, col
     )
     assert '"role":"user","parts":[{"type":"text","content":"Draft a ' in call["gen_ai.input.messages"]
     assert '"content":"a secret reply to draft"' in call["gen_ai.output.messages"]
-    asked = collector.all("invoke_agent writer")[0].attributes
-    assert asked["gen_ai.output.messages"] == call["gen_ai.output.messages"]
+    attributes = collector.all("invoke_agent writer")[0].attributes
+    assert attributes["gen_ai.output.messages"] == call["gen_ai.output.messages"]
     root = collector.one("invoke_workflow sides").attributes
     assert '"content":"the sea"' in root["gen_ai.input.messages"]
 
@@ -91,9 +98,9 @@ async def test_long_content_is_fetched_from_beside_the_log(store: Store, collect
         return "reply " * 20_000
 
     await run(long, store, settings(collector, content=True), model=at_length)
-    asked = collector.one("invoke_agent writer").attributes
-    assert asked["gen_ai.input.messages"].count("word ") == 20_000
-    assert asked["gen_ai.output.messages"].count("reply ") == 20_000
+    attributes = collector.one("invoke_agent writer").attributes
+    assert attributes["gen_ai.input.messages"].count("word ") == 20_000
+    assert attributes["gen_ai.output.messages"].count("reply ") == 20_000
 
 
 async def test_keys_are_cut_out_of_content(store: Store, collector: Receiver, monkeypatch: Any) -> None:
@@ -143,8 +150,8 @@ async def test_every_attempt_is_a_call_of_its_own(
     assert second.attributes["gen_ai.response.finish_reasons"] == ["stop"]
     assert second.attributes["podium.cost.usd"] == (12 * 10 + 5 * 40) / 1e6
     assert second.kind == 3, "a client's span"
-    asked = collector.one("invoke_agent writer")
-    assert (asked.failed, asked.attributes["gen_ai.usage.input_tokens"]) == (False, 12)
+    span = collector.one("invoke_agent writer")
+    assert (span.failed, span.attributes["gen_ai.usage.input_tokens"]) == (False, 12)
 
 
 def explode() -> str:

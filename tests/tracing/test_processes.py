@@ -31,9 +31,9 @@ def trace_to(collector: Receiver, shell: Shell, **more: str) -> None:
 
 def test_the_standard_variables_are_enough(podium: Shell, collector: Receiver) -> None:
     trace_to(collector, podium, OTEL_EXPORTER_OTLP_HEADERS="x-tenant=ours")
-    done = podium.run("chain", "a pier", "--model", "rehearsal")
+    result = podium.run("chain", "a pier", "--model", "rehearsal")
     root = collector.one("invoke_workflow chain")
-    assert root.trace_id == trace_id_of(done["run_id"])
+    assert root.trace_id == trace_id_of(result["run_id"])
     assert collector.services == {"my-team"}
     assert collector.headers[0]["x-tenant"] == "ours"
     assert collector.all("chat rehearsal")[0].attributes["podium.rehearsal"] is True
@@ -78,11 +78,11 @@ def test_both_lives_of_a_killed_run_are_one_trace(podium: Shell, collector: Rece
 
 
 def test_a_collector_that_is_not_there_is_reported_once_and_changes_nothing(podium: Shell) -> None:
-    said = podium("run", f"{FLOWS}:chain", "a pier", "--json", OTEL_EXPORTER_OTLP_ENDPOINT=NOBODY)
-    assert said.json["status"] == "completed"
-    assert said.err.count("did not reach the collector at http://127.0.0.1:9/v1/traces") == 1
-    assert "Connection refused" in said.err
-    assert "Traceback" not in said.err
+    output = podium("run", f"{FLOWS}:chain", "a pier", "--json", OTEL_EXPORTER_OTLP_ENDPOINT=NOBODY)
+    assert output.json["status"] == "completed"
+    assert output.err.count("did not reach the collector at http://127.0.0.1:9/v1/traces") == 1
+    assert "Connection refused" in output.err
+    assert "Traceback" not in output.err
     assert "collector" not in podium("events", "last", "--json").out
 
 
@@ -130,7 +130,7 @@ def test_a_run_that_is_not_over_has_a_trace_so_far(podium: Shell, collector: Rec
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "message"),
     [
         (("--otlp", "localhost:4318"), 2, "is not an http address"),
         (("--otlp", NOBODY, "-o", "x.json"), 2, "cannot be combined"),
@@ -138,10 +138,10 @@ def test_a_run_that_is_not_over_has_a_trace_so_far(podium: Shell, collector: Rec
         (("-o", "/proc/nothing/x.json"), 2, "cannot be written"),
     ],
 )
-def test_mistakes_are_one_sentence(podium: Shell, words: tuple[str, ...], code: int, said: str) -> None:
+def test_mistakes_are_one_sentence(podium: Shell, words: tuple[str, ...], code: int, message: str) -> None:
     podium.run("say", "hello")
     shown = podium("trace", "last", *words, code=code)
-    assert said in shown.err
+    assert message in shown.err
     assert "Traceback" not in shown.err
 
 

@@ -83,9 +83,9 @@ async def test_content_of_turns_and_calls(store: Store, collector: Receiver) -> 
         (span for span in collector.all("chat model") if span.parent_id == ida.span_id),
         key=lambda span: span.start_ns,
     )
-    [said] = json.loads(first.attributes["gen_ai.output.messages"])
-    assert said["finish_reason"] == "tool_call"
-    assert said["parts"][0] == {"type": "tool_call", "name": "add", "arguments": {"a": 1, "b": 2}}
+    [output_message] = json.loads(first.attributes["gen_ai.output.messages"])
+    assert output_message["finish_reason"] == "tool_call"
+    assert output_message["parts"][0] == {"type": "tool_call", "name": "add", "arguments": {"a": 1, "b": 2}}
     read = json.loads(second.attributes["gen_ai.input.messages"])
     assert read[0]["parts"][0]["response"] == "3"
     assert [message["role"] for message in read] == ["tool", "tool", "tool"]
@@ -110,8 +110,8 @@ async def test_the_provider_s_id_of_a_call_connects_it_with_its_turn(
         return await run.ask(podium.Agent("Ida", tools=[look]), "plan", prompt=request)
 
     async def once(call: Call) -> Any:
-        done = any(message.role == "tool" for message in call.messages)
-        return "done" if done else [ToolCall("look", {}, id="call_7")]
+        answered = any(message.role == "tool" for message in call.messages)
+        return "done" if answered else [ToolCall("look", {}, id="call_7")]
 
     await podium.run(flow, "go", model=once, store=store, settings=settings(collector))
     assert await asyncio.to_thread(collector_at(f"{collector.url}/v1/traces").settle, 30.0)
