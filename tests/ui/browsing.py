@@ -72,8 +72,8 @@ class Visitor:
         """Wait until the screen shows its data: what is read from the page at once needs this."""
         await self.page.wait_for_function(SETTLED)
 
-    async def see(self, found: Locator) -> None:
-        await found.first.wait_for()
+    async def see(self, locator: Locator) -> None:
+        await locator.first.wait_for()
 
     def status(self, word: str) -> Locator:
         return self.page.locator(".facts .status", has_text=word)
@@ -87,12 +87,12 @@ class Visitor:
         below it as well, which is what the rule about the size of targets asks for."""
         if not await self.page.evaluate("'axe' in window"):
             await self.page.evaluate(AXE.read_text("utf-8"))
-        found: list[Any] = await self.page.evaluate(VIOLATIONS, rules)
+        violations: list[Any] = await self.page.evaluate(VIOLATIONS, rules)
         return [
-            f"{one['id']}: {node['html'][:200]}"
-            for one in found
-            for node in one["nodes"]
-            if one["id"] != "target-size" or ("turn" not in node["html"] and "face" not in node["html"])
+            f"{violation['id']}: {node['html'][:200]}"
+            for violation in violations
+            for node in violation["nodes"]
+            if violation["id"] != "target-size" or ("turn" not in node["html"] and "face" not in node["html"])
         ]
 
     async def too_wide(self) -> bool:

@@ -22,8 +22,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def server(tmp_path: Path) -> Generator[Served]:
-    with served(tmp_path, pause_grace="500ms") as found:
-        yield found
+    with served(tmp_path, pause_grace="500ms") as running:
+        yield running
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
@@ -39,9 +39,9 @@ async def browser() -> AsyncGenerator[Browser]:
 async def visitor(browser: Browser, server: Served) -> AsyncGenerator[Visitor]:
     # axe is put into the page from outside, which the page's own rules rightly forbid
     context = await browser.new_context(viewport={"width": 1440, "height": 900}, bypass_csp=True)
-    found = Visitor(await context.new_page(), server)
-    await found.enter()
-    yield found
+    guest = Visitor(await context.new_page(), server)
+    await guest.enter()
+    yield guest
     await context.close()
-    assert found.errors == []
-    assert found.foreign == []
+    assert guest.errors == []
+    assert guest.foreign == []

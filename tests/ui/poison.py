@@ -39,10 +39,10 @@ def poison(value: Any) -> Any:
     if isinstance(value, str):
         return bad(value) if value else value
     if isinstance(value, list):
-        return [poison(one) for one in cast("list[Any]", value)]
+        return [poison(item) for item in cast("list[Any]", value)]
     if isinstance(value, dict):
         known = cast("dict[str, Any]", value)
-        inner = {key: one if key in KEPT else poison(one) for key, one in known.items()}
+        inner = {key: item if key in KEPT else poison(item) for key, item in known.items()}
         return {**inner, HOSTILE[len(known) % len(HOSTILE)]: bad()} if known else inner
     return value
 
@@ -52,7 +52,7 @@ def poisoned(events: list[dict[str, Any]]) -> list[Row]:
     rows: list[Row] = []
     for event in events:
         data: dict[str, Any] = event["data"]
-        whole = {key: one if key in KEPT else poison(one) for key, one in data.items()}
+        whole = {key: item if key in KEPT else poison(item) for key, item in data.items()}
         if event["type"] == "artifact.created":
             whole["id"] = data["id"]
         rows.append(row(len(rows) + 1, event["path"], event["type"], whole))
@@ -75,8 +75,8 @@ def sampled(workflow: str) -> list[Row]:
 def sample_of(event_type: str) -> dict[str, Any]:
     fields = inspect.type_info(EVENT_TYPES[event_type])
     assert isinstance(fields, inspect.StructType)
-    found = {field.encode_name: filled(field.type) for field in fields.fields if field.name not in KEPT}
-    return {**found, "kind": "ask"} if event_type == "step.started" else found
+    sample = {field.encode_name: filled(field.type) for field in fields.fields if field.name not in KEPT}
+    return {**sample, "kind": "ask"} if event_type == "step.started" else sample
 
 
 def filled(kind: inspect.Type, depth: int = 0) -> Any:
@@ -85,7 +85,9 @@ def filled(kind: inspect.Type, depth: int = 0) -> Any:
         case inspect.StrType() | inspect.AnyType():
             return bad("sample")
         case inspect.UnionType():
-            return filled(next(one for one in kind.types if not isinstance(one, inspect.NoneType)), depth)
+            return filled(
+                next(choice for choice in kind.types if not isinstance(choice, inspect.NoneType)), depth
+            )
         case inspect.ListType() | inspect.SetType() | inspect.VarTupleType():
             return [filled(kind.item_type, depth + 1)] if depth < DEEPEST else []
         case inspect.DictType():

@@ -65,8 +65,8 @@ async def nothing_ran(visitor: Visitor, path: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("workflow", WISHES)
 async def test_nothing_in_the_log_of_a_run_is_more_than_text(visitor: Visitor, workflow: str) -> None:
-    asked: list[str] = []
-    visitor.page.on("dialog", lambda dialog: asked.append(dialog.message))
+    dialogs: list[str] = []
+    visitor.page.on("dialog", lambda dialog: dialogs.append(dialog.message))
     with visitor.server.client() as client:
         source = started(client, workflow, WISHES[workflow], options=OPTIONS.get(workflow, {}))
         done(client, source)
@@ -81,7 +81,7 @@ async def test_nothing_in_the_log_of_a_run_is_more_than_text(visitor: Visitor, w
     await look(visitor, "/compare?a=poisoned&b=sampled")
     await visitor.page.goto(f"{visitor.server.base}/api/runs/poisoned/report?format=html")
     await nothing_ran(visitor, "the report")
-    assert asked == []
+    assert dialogs == []
 
 
 async def look_at_steps(visitor: Visitor, run_id: str) -> None:
@@ -106,8 +106,8 @@ async def look_at_steps(visitor: Visitor, run_id: str) -> None:
 async def test_facts_and_what_a_run_asks_are_text(visitor: Visitor) -> None:
     server = visitor.server
     facts = [
-        Fact(subject=bad(f"who {one}"), predicate=text, value=bad(text), quote=text)
-        for one, text in enumerate(HOSTILE)
+        Fact(subject=bad(f"who {number}"), predicate=text, value=bad(text), quote=text)
+        for number, text in enumerate(HOSTILE)
     ]
     async with open_store(f"sqlite:///{server.folder / 'podium.sqlite'}") as store:
         settings = Settings.load(cwd=server.folder, env={})

@@ -37,17 +37,17 @@ async def walk(visitor: Visitor) -> list[str]:
     hidden: list[str] = []
     for _ in range(count * 2 + 40):
         await page.keyboard.press("Tab")
-        found: list[Any] = await page.evaluate(AT)
-        if found[0] >= 0:
-            reached.add(found[0])
-            hidden += [] if found[1] else [f"no outline: {found[2]}"]
+        focused: list[Any] = await page.evaluate(AT)
+        if focused[0] >= 0:
+            reached.add(focused[0])
+            hidden += [] if focused[1] else [f"no outline: {focused[2]}"]
         if len(reached) == count:
             break
     missed: list[str] = await page.evaluate(
         "seen => window.wanted.filter((_, at) => !seen.includes(at)).map(one => one.outerHTML.slice(0, 120))",
         sorted(reached),
     )
-    return [*(f"not reached: {one}" for one in missed), *dict.fromkeys(hidden)]
+    return [*(f"not reached: {element}" for element in missed), *dict.fromkeys(hidden)]
 
 
 @pytest.mark.slow

@@ -27,9 +27,9 @@ class House:
     def __init__(self, folder: Path) -> None:
         self.shell = Shell(folder)
         self.folder = folder
-        with socket.socket() as found:
-            found.bind(("127.0.0.1", 0))
-            self.port = str(found.getsockname()[1])
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = str(probe.getsockname()[1])
         self.process, self.served = self.start()
 
     def start(self) -> tuple[subprocess.Popen[bytes], Served]:
@@ -59,9 +59,9 @@ class House:
 
 @pytest.fixture
 def house(tmp_path: Path) -> Generator[House]:
-    found = House(tmp_path)
-    yield found
-    found.shell.close()
+    running = House(tmp_path)
+    yield running
+    running.shell.close()
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -94,7 +94,7 @@ async def test_a_page_outlives_its_server_and_shows_the_whole_run(house: House, 
         done(client, run_id)
         log = client.get(f"/api/runs/{run_id}/events").json()["events"]
     assert guest.loads == loads, "it came back by itself"
-    await expect(page.locator(".event .num:first-child")).to_have_text([str(one["seq"]) for one in log])
+    await expect(page.locator(".event .num:first-child")).to_have_text([str(event["seq"]) for event in log])
 
 
 async def test_a_graph_is_whole_again_after_its_server_came_back(house: House, guest: Visitor) -> None:

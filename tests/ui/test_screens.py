@@ -38,24 +38,24 @@ async def test_no_screen_has_a_flaw_that_axe_finds_or_is_wider_than_a_phone(visi
         asking = started(client, flow("asks"), "the sea")
         until(client, asking, "waiting")
     page = visitor.page
-    runs = [f"/runs/{ids[0]}?tab={tab}" for tab in TABS] + [f"/runs/{one}?tab=graph" for one in ids[1:]]
+    runs = [f"/runs/{ids[0]}?tab={tab}" for tab in TABS] + [f"/runs/{run_id}?tab=graph" for run_id in ids[1:]]
     runs.append(f"/runs/{ids[1]}?tab=transcript&step=story/brief")
-    found: list[str] = []
+    flaws: list[str] = []
     for path in (*SCREENS, f"/compare?a={ids[0]}&b={ids[1]}", f"/runs/{asking}", *runs):
         await page.emulate_media(color_scheme="light", reduced_motion="reduce")
         await page.set_viewport_size({"width": 1440, "height": 844})
         await page.goto(f"{visitor.server.base}{path}")
         await visitor.settle()
-        found += [f"{path}: {flaw}" for flaw in await visitor.flaws()]
+        flaws += [f"{path}: {flaw}" for flaw in await visitor.flaws()]
         await page.emulate_media(color_scheme="dark", reduced_motion="reduce")
         await expect(page.locator("html")).to_have_attribute("data-theme", "dark")
-        found += [f"{path} in the dark: {flaw}" for flaw in await visitor.flaws(["color-contrast"])]
+        flaws += [f"{path} in the dark: {flaw}" for flaw in await visitor.flaws(["color-contrast"])]
         await page.emulate_media(color_scheme="light", reduced_motion="reduce")
         await page.set_viewport_size({"width": 390, "height": 844})
         await visitor.settle()
-        found += [f"{path} on a phone: {flaw}" for flaw in await visitor.flaws()]
-        found += [f"{path} is wider than a phone"] if await visitor.too_wide() else []
-    assert found == []
+        flaws += [f"{path} on a phone: {flaw}" for flaw in await visitor.flaws()]
+        flaws += [f"{path} is wider than a phone"] if await visitor.too_wide() else []
+    assert flaws == []
 
 
 async def test_the_keyboard_is_enough(visitor: Visitor) -> None:
@@ -105,8 +105,8 @@ async def test_hostile_text_is_only_ever_text(visitor: Visitor) -> None:
     hostile = (
         "\n".join(payloads("http://beacon.invalid")) + "<img src=http://beacon.invalid/x onerror=alert(1)>"
     )
-    asked: list[str] = []
-    page.on("dialog", lambda dialog: asked.append(dialog.message))
+    dialogs: list[str] = []
+    page.on("dialog", lambda dialog: dialogs.append(dialog.message))
     with visitor.server.client() as client:
         source = started(client, flow("quick"), hostile)
         done(client, source)
@@ -122,4 +122,4 @@ async def test_hostile_text_is_only_ever_text(visitor: Visitor) -> None:
         await visitor.go(path)
         await visitor.settle()
         assert await page.locator("main img[src*='beacon'], main script, main svg script").count() == 0
-    assert asked == []
+    assert dialogs == []

@@ -71,10 +71,10 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Generator[Home]:
 @pytest_asyncio.fixture(loop_scope="session")
 async def context(browser: Browser) -> AsyncGenerator[BrowserContext]:
     """A browser profile without cookies. The content security policy is in force."""
-    found = await browser.new_context(viewport={"width": 1000, "height": 700})
-    found.set_default_timeout(PATIENCE_MS)
-    yield found
-    await found.close()
+    created = await browser.new_context(viewport={"width": 1000, "height": 700})
+    created.set_default_timeout(PATIENCE_MS)
+    yield created
+    await created.close()
 
 
 async def sign_in(page: Page, key: str) -> None:
@@ -223,13 +223,13 @@ class Elsewhere:
 
 @pytest.fixture
 def elsewhere() -> Generator[Elsewhere]:
-    found = Elsewhere()
-    thread = threading.Thread(target=found.server.serve_forever, kwargs={"poll_interval": 0.05})
+    site = Elsewhere()
+    thread = threading.Thread(target=site.server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()
-    yield found
-    found.server.shutdown()
+    yield site
+    site.server.shutdown()
     thread.join()
-    found.server.server_close()
+    site.server.server_close()
 
 
 async def signed_in(context: BrowserContext, home: Home) -> Page:
@@ -274,7 +274,9 @@ async def test_a_form_of_another_site_starts_nothing(
         )
         page = await context.new_page()
         await page.goto(f"http://{elsewhere.netloc}/")
-        async with page.expect_event("response", lambda found: found.url.endswith("/api/runs")) as answered:
+        async with page.expect_event(
+            "response", lambda response: response.url.endswith("/api/runs")
+        ) as answered:
             await page.evaluate(SUBMIT)
         assert (await answered.value).status == 403, (kind, target)
     with shared.server.client(shared.keys["alice"]) as client:

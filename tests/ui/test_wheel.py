@@ -57,11 +57,11 @@ def served_wheel(programs: Path, tmp_path: Path) -> Generator[Served]:
 
 def test_it_is_the_wheel_that_is_used_and_node_is_not_there(programs: Path, tmp_path: Path) -> None:
     env = {"PATH": str(programs), "HOME": str(tmp_path)}
-    asked = "import podium, shutil; print(podium.__file__, shutil.which('node'), shutil.which('npm'))"
-    said = subprocess.run(
-        [programs / "python", "-c", asked], env=env, cwd=tmp_path, check=True, capture_output=True, text=True
+    code = "import podium, shutil; print(podium.__file__, shutil.which('node'), shutil.which('npm'))"
+    completed = subprocess.run(
+        [programs / "python", "-c", code], env=env, cwd=tmp_path, check=True, capture_output=True, text=True
     )
-    file, node, npm = said.stdout.split()
+    file, node, npm = completed.stdout.split()
     assert Path(file).is_relative_to(programs.parent)
     assert (node, npm) == ("None", "None")
 

@@ -123,8 +123,8 @@ async def approve_until_done(visitor: Visitor) -> None:
         await visitor.page.get_by_text("Sent: approve").first.wait_for(state="detached")
 
 
-async def either(one: Locator, other: Locator) -> None:
-    await one.or_(other).first.wait_for()
+async def either(first: Locator, other: Locator) -> None:
+    await first.or_(other).first.wait_for()
 
 
 async def fork(visitor: Visitor) -> None:
