@@ -21,5 +21,5 @@ async def store(tmp_path: Path) -> AsyncGenerator[Store]:
 @pytest.fixture
 def beacon() -> Iterator[tuple[str, list[str]]]:
     """A server that nobody should ever ask, and the list of those who did."""
-    with listening() as found:
-        yield found
+    with listening() as opened:
+        yield opened

@@ -64,7 +64,7 @@ async def reports(store: Store, result: RunResult, workflow: str) -> tuple[str, 
 
 
 async def artifact(store: Store, result: RunResult, name: str) -> str:
-    made = next(one for one in result.artifacts if one.name == name)
+    made = next(artifact for artifact in result.artifacts if artifact.name == name)
     return (await store.get_blob(made.blob)).decode()
 
 

@@ -78,7 +78,9 @@ def test_a_node_has_its_place_its_band_and_the_sums_of_its_subtree() -> None:
     assert (root["path"], middle["path"], leaf["path"]) == ("", "1-a", "1-a/2-b")
     assert (root["children"], middle["parent"], leaf["band"]) == (["root/1-a"], "root", 1)
     assert root["bands"] == {"0": "First"}
-    sums = [(one["nodes"], one["failed"], one["running"], one["cost_usd"]) for one in (root, middle, leaf)]
+    sums = [
+        (view["nodes"], view["failed"], view["running"], view["cost_usd"]) for view in (root, middle, leaf)
+    ]
     assert sums == [(3, 1, 1, 7.0), (2, 1, 0, 6.0), (1, 1, 0, 4.0)]
     assert (leaf["status"], leaf["note"]) == ("failed", "no")
     assert (middle["status"], middle["note"]) == ("queued", "created")
@@ -96,7 +98,7 @@ def test_a_node_that_ended_in_part_or_was_stopped_does_not_look_done() -> None:
         ("", RunPaused(reason="by a person")),
     ]
     nodes = detail(shown, *ended, alive=False)["nodes"]
-    assert [(one["status"], one["note"]) for one in nodes.values()] == [
+    assert [(node["status"], node["note"]) for node in nodes.values()] == [
         ("partial", "partial"),
         ("paused", "rejected"),
         ("paused", "interrupted"),
@@ -105,8 +107,8 @@ def test_a_node_that_ended_in_part_or_was_stopped_does_not_look_done() -> None:
 
 
 def test_a_node_cannot_be_its_own_ancestor() -> None:
-    found = detail(TreePresentation(), node("a", "a"), node("b", "c"), node("c", "b"), ("a/x", spent(1)))
-    assert {name: one.get("parent", "") for name, one in found["nodes"].items()} == {
+    details = detail(TreePresentation(), node("a", "a"), node("b", "c"), node("c", "b"), ("a/x", spent(1)))
+    assert {name: node_view.get("parent", "") for name, node_view in details["nodes"].items()} == {
         "a": "",
         "b": "",
         "c": "b",
@@ -144,19 +146,19 @@ def test_departments_stand_in_lanes_with_the_attempts_of_their_specialists() -> 
     started = studio.SpecialistStarted(
         department="story", specialist="plot", name="Plot", threshold=80, configured=80
     )
-    found = detail(
+    details = detail(
         StudioPresentation(),
         routed({"visual": ["story"], "audio": []}, "visual", "audio"),
         ("story", started),
         graded(1, 60, "revise"),
         graded(2, 91, "accept"),
     )
-    assert [lane["departments"] for lane in found["lanes"]] == [["story", "audio"], ["visual"]]
-    assert found["departments"]["story"]["lead"] is True
-    plot = found["departments"]["story"]["specialists"]["plot"]
+    assert [lane["departments"] for lane in details["lanes"]] == [["story", "audio"], ["visual"]]
+    assert details["departments"]["story"]["lead"] is True
+    plot = details["departments"]["story"]["specialists"]["plot"]
     assert (plot["text"], plot["tone"], plot["path"]) == ("91 (needs 80)", "good", "story/plot")
-    assert [one["score"] for one in plot["attempts"]] == [60, 91]
-    assert found["deliverable"] == {"path": "aggregate", "status": "queued", "text": ""}
+    assert [attempt["score"] for attempt in plot["attempts"]] == [60, 91]
+    assert details["deliverable"] == {"path": "aggregate", "status": "queued", "text": ""}
     circle = detail(StudioPresentation(), routed({"story": ["b"], "b": ["story"]}, "b"))
     assert len(circle["lanes"]) == 1, "shown rather than left out"
     assert detail(StudioPresentation(), routed())["deliverable"]["path"] == "story"
@@ -177,9 +179,9 @@ def test_the_team_s_quality_is_kept_apart_from_a_direct_draft(
 ) -> None:
     aggregated = studio.Aggregated(quality=quality, departments=1, failed=0, unresolved=0)
     compared = [("delivery", Compared(preferred=verdict)) for verdict in verdicts]
-    found = detail(StudioPresentation(), routed(), ("", aggregated), *compared)["deliverable"]
-    assert found["text"] == text
-    assert found.get("warn", False) == ("draft" in verdicts)
+    details = detail(StudioPresentation(), routed(), ("", aggregated), *compared)["deliverable"]
+    assert details["text"] == text
+    assert details.get("warn", False) == ("draft" in verdicts)
 
 
 def test_ideas_are_ranked_and_shown_in_their_last_version() -> None:
@@ -189,7 +191,7 @@ def test_ideas_are_ranked_and_shown_in_their_last_version() -> None:
     def score(name: str, value: float) -> tuple[str, council.IdeaScored]:
         return "", council.IdeaScored(round=2, id=name, criteria={"impact": value}, score=value)
 
-    found = detail(
+    details = detail(
         CouncilPresentation(),
         ("", council.Phase(phase="kickoff", team=["team_leader"], min_score=6)),
         ("", council.Phase(phase="exploration", round=1, team=["team_leader"], min_score=6)),
@@ -199,16 +201,19 @@ def test_ideas_are_ranked_and_shown_in_their_last_version() -> None:
         score("I2", 7),
         score("I1", 5),
     )
-    assert {name: one["rank"] for name, one in found["ideas"].items()} == {"I2": 1, "I1": 2, "I3": 3}
-    first = found["ideas"]["I1"]
+    assert {name: idea["rank"] for name, idea in details["ideas"].items()} == {"I2": 1, "I1": 2, "I3": 3}
+    first = details["ideas"]["I1"]
     assert (first["description"], first["version"], first["refines"], first["low"]) == (
         "new",
         2,
         ["I7"],
         True,
     )
-    assert (found["ideas"]["I2"]["score_text"], found["ideas"]["I3"]["score_text"]) == ("7.00", "not scored")
-    titles = [one["title"] for one in found["rounds"].values()]
+    assert (details["ideas"]["I2"]["score_text"], details["ideas"]["I3"]["score_text"]) == (
+        "7.00",
+        "not scored",
+    )
+    titles = [entry["title"] for entry in details["rounds"].values()]
     assert titles == ["Kickoff", "Round 1", "Validation and selection"]
 
 
@@ -216,7 +221,7 @@ def test_a_worker_is_followed_over_its_retries_and_its_result_is_worded() -> Non
     worker: dict[str, Any] = {"iteration": 1, "worker": "web_search"}
     result = {"found": 1466, "cites": ["s1", "s2"], "sources": [{"url": "corpus:a"}, {"url": "corpus:a"}]}
     at = "iteration[1]/web_search"
-    found = detail(
+    details = detail(
         ResearchPresentation(),
         ("", research.PhaseChanged(iteration=1, from_="", to="planning", time="2030-01-01T00:00:00")),
         (at, research.WorkerStarted(**worker, task_id="t1", step=0, category="research", priority=1)),
@@ -242,13 +247,13 @@ def test_a_worker_is_followed_over_its_retries_and_its_result_is_worded() -> Non
             ),
         ),
     )
-    (shown,) = found["workers"].values()
+    (shown,) = details["workers"].values()
     assert (shown["status"], shown["attempts"], shown["path"]) == ("completed", 2, at)
     assert shown["text"] == "1,466 found, cites 2 sources"
-    assert list(found["sources"]) == ["corpus:a"]
-    assert found["evaluations"]["1"]["text"] == "Quality 0.60 (needs 0.80): force complete"
-    assert found["phases"]["1"] == {"lap": 1, "phase": "planning", "text": "plan", "current": True}
-    assert found["sources_text"] == "0 of 10 sources"
+    assert list(details["sources"]) == ["corpus:a"]
+    assert details["evaluations"]["1"]["text"] == "Quality 0.60 (needs 0.80): force complete"
+    assert details["phases"]["1"] == {"lap": 1, "phase": "planning", "text": "plan", "current": True}
+    assert details["sources_text"] == "0 of 10 sources"
 
 
 def step_changed(name: str, status: Any, attempts: int) -> build.StepChanged:
@@ -259,7 +264,7 @@ def test_a_plan_is_a_checklist_in_which_a_sub_plan_follows_its_step() -> None:
     main = ExecutionPlan("plan-1", "goal", "so", [PlanStep(f"step-{n}", n, f"part {n}") for n in (1, 2)])
     below = ExecutionPlan("plan-1.1", "goal", "so", [PlanStep("step-1.1", 1, "first", depth=1)], depth=1)
     tests = TestResult(ok=False, passed=3, failed=1, total=4, failures=[Failure("t::x", "no")])
-    found = detail(
+    details = detail(
         BuildPresentation(),
         ("", build.PlanCreated(plan=main, iteration=1, revision=0, approved=True)),
         ("x", step_changed("step-1", "in_progress", 1)),
@@ -268,12 +273,12 @@ def test_a_plan_is_a_checklist_in_which_a_sub_plan_follows_its_step() -> None:
         ("x", step_changed("step-1", "completed", 2)),
         ("", build.Committed(step_id="step-1", sha="abc", message="Step 1", files=["a.py"])),
     )
-    steps = sorted(found["steps"].items(), key=lambda item: item[1]["order"])
-    assert [(name, one["depth"]) for name, one in steps] == [("step-1", 0), ("step-1.1", 1), ("step-2", 0)]
-    first = found["steps"]["step-1"]
+    steps = sorted(details["steps"].items(), key=lambda item: item[1]["order"])
+    assert [(name, step["depth"]) for name, step in steps] == [("step-1", 0), ("step-1.1", 1), ("step-2", 0)]
+    first = details["steps"]["step-1"]
     assert (first["status"], first["path"], first["note"]) == ("completed", "x", "2 attempts")
     assert (first["tests_text"], first["tests_failed"]) == ("3 passed, 1 failed", True)
-    assert found["steps_text"] == "1 of 3 steps done"
-    (run,) = found["tests"].values()
+    assert details["steps_text"] == "1 of 3 steps done"
+    (run,) = details["tests"].values()
     assert (run["title"], run["ok"], run["failures"]) == ("part 1", False, [{"name": "t::x", "text": "no"}])
-    assert found["commits"] == {"abc": {"order": 0, "message": "Step 1", "step": "step-1"}}
+    assert details["commits"] == {"abc": {"order": 0, "message": "Step 1", "step": "step-1"}}

@@ -79,11 +79,17 @@ async def test_no_prompt_repeats_the_request_or_its_own_sentences(name: str, sto
         budget=podium.Budget(calls=CALLS.get(name)),
         settings=Settings(),
     )
-    asked = await prompts(store, result.run_id)
-    asked = {path: text for path, text in asked.items() if "/turn#" not in path}  # these continue a prompt
+    prompt_texts = await prompts(store, result.run_id)
+    prompt_texts = {
+        path: text for path, text in prompt_texts.items() if "/turn#" not in path
+    }  # these continue a prompt
     from_request = sentences([request])
     own = from_request | sentences(prompt_set(workflow, Settings()).shipped_texts.values())
     assert len(own) > len(from_request) > 1
-    assert all(text in prompt for prompt in asked.values() for text in from_request), "else nothing is tested"
-    repeated = {f"{path}: {text}" for path, prompt in asked.items() for text in own if prompt.count(text) > 1}
+    assert all(text in prompt for prompt in prompt_texts.values() for text in from_request), (
+        "else nothing is tested"
+    )
+    repeated = {
+        f"{path}: {text}" for path, prompt in prompt_texts.items() for text in own if prompt.count(text) > 1
+    }
     assert repeated == set()

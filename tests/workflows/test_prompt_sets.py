@@ -51,13 +51,13 @@ def test_every_folder_of_prompts_is_a_set() -> None:
 
 async def asked(store: Store, run_id: str) -> dict[str, list[str]]:
     """The prompts of each agent in their order, by its system prompt, which names it."""
-    found: dict[str, list[str]] = defaultdict(list)
+    prompts: dict[str, list[str]] = defaultdict(list)
     for row in await store.read(run_id):
         data = row.to_event(run_id).data
         if isinstance(data, ModelAsked):
             text = (await store.get_blob(data.blob)).decode() if data.blob else data.prompt
-            found[data.system].append(text)
-    return found
+            prompts[data.system].append(text)
+    return prompts
 
 
 @pytest.mark.parametrize("workflow", SHIPPED)

@@ -53,7 +53,7 @@ async def test_a_recorded_run_comes_to_the_same_document(store: Store, path: Pat
     assert recorded["document"] in list(texts)
     assert result.usage.calls == recorded["calls"]
     rows = [row.to_event(result.run_id) for row in await store.read(result.run_id)]
-    log = [f"{one.type} {one.path}".strip() for one in rows]
+    log = [f"{row.type} {row.path}".strip() for row in rows]
     assert sorted(log) == sorted(recorded["log"]), "documents are read side by side, in any order"
     again = await podium.replay(result.run_id, store=store)
     assert again.output == result.output

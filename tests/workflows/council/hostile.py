@@ -29,18 +29,20 @@ def hostile_team(beacon: str) -> Team:
             "kickoff": everything,
             "research": {
                 "text": everything,
-                "evidence": [{"claim": one, "source": one, "link": one} for one in bad]
+                "evidence": [{"claim": text, "source": text, "link": text} for text in bad]
                 + [{"claim": "x", "source": "y", "link": f"javascript:{RAN}"}],
             },
-            "ideate": {"ideas": [{"title": one, "description": one, "category": one} for one in bad]},
+            "ideate": {"ideas": [{"title": text, "description": text, "category": text} for text in bad]},
             "critique": {
                 "text": everything,
-                "risks": [{"risk": one, "idea": "I1", "severity": "high", "mitigation": one} for one in bad],
+                "risks": [
+                    {"risk": text, "idea": "I1", "severity": "high", "mitigation": text} for text in bad
+                ],
                 "open_questions": bad,
             },
             "implement": {
                 "text": everything,
-                "next_steps": [{"step": one, "idea": "I1", "effort": one} for one in bad],
+                "next_steps": [{"step": text, "idea": "I1", "effort": text} for text in bad],
             },
             "rebut": everything,
             "synthesize": everything,

@@ -117,7 +117,7 @@ def test_whatever_the_room_the_text_fits_and_names_every_idea(room: int) -> None
     context = build_context(held(spoken, topic="topic " * 400, ideas=ideas), room)
     assert len(context.text.encode()) <= room
     if room > 2_000:
-        assert all(f"[{one.id}] {one.title}" in context.text for one in ideas)
+        assert all(f"[{idea.id}] {idea.title}" in context.text for idea in ideas)
 
 
 def test_condensing_keeps_decisions_figures_and_questions() -> None:

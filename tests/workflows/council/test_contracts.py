@@ -115,10 +115,10 @@ def test_the_schemas_say_what_is_wanted() -> None:
     assert Selection.model_json_schema()["required"] == ["choice", "reasoning", "recommendation"]
 
 
-@pytest.mark.parametrize(("given", "found"), [("I1", ["I1"]), (["I1", "I2"], ["I1", "I2"]), (None, [])])
-def test_a_draft_may_refine_one_idea_or_several(given: Any, found: list[str]) -> None:
+@pytest.mark.parametrize(("given", "expected"), [("I1", ["I1"]), (["I1", "I2"], ["I1", "I2"]), (None, [])])
+def test_a_draft_may_refine_one_idea_or_several(given: Any, expected: list[str]) -> None:
     (draft,) = Ideas.model_validate([{"title": "a", "refines": given}]).ideas
-    assert draft.refines == found
+    assert draft.refines == expected
 
 
 def test_revisions_alone_are_an_answer_and_never_taken_for_new_ideas() -> None:

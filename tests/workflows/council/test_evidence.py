@@ -90,10 +90,10 @@ async def test_a_researcher_that_never_stops_searching_is_stopped(
     team = Team({"research": lambda call: {"text": "Enough."} if call.must_answer else more})
     run = await hold(store, team, preset="extended", rounds=1, files=str(folder))
     assert run.status == "completed"
-    asked = team.asked_to("research")
-    assert len(asked) == 4, "six calls, two at a time, and one last turn"
-    assert "at most 6 calls" in asked[0].prompt
-    assert [call.must_answer for call in asked] == [False, False, False, True]
+    calls = team.asked_to("research")
+    assert len(calls) == 4, "six calls, two at a time, and one last turn"
+    assert "at most 6 calls" in calls[0].prompt
+    assert [call.must_answer for call in calls] == [False, False, False, True]
     brief = next(m for m in run.output["messages"] if m["type"] == "researcher")
     assert brief["content"].startswith("(Looked up with: list_files.)")
 
@@ -106,11 +106,11 @@ async def test_a_resumed_researcher_looks_up_nothing_again(
     cards = [{"claim": "300 cars an hour", "source": "traffic.txt"}]
     read = ToolCall("read_file", {"path": "traffic.txt"})
     team = Team({"research": [read, {"text": "The facts.", "evidence": cards}], "kickoff": "Go."})
-    done = await hold(store, team, preset="extended", rounds=1, files=str(folder))
+    result = await hold(store, team, preset="extended", rounds=1, files=str(folder))
     (folder / "traffic.txt").unlink()
-    again = await podium.replay(done.run_id, store=store)
-    assert again.output == done.output
-    rows = [row.path for row in await store.read(done.run_id) if row.type == "step.completed"]
+    again = await podium.replay(result.run_id, store=store)
+    assert again.output == result.output
+    rows = [row.path for row in await store.read(result.run_id) if row.type == "step.completed"]
     assert "round-1/research/tool[1.0]" in rows
 
 

@@ -318,12 +318,12 @@ async def test_a_council_that_ran_out_pays_nothing_twice_when_it_goes_on(store: 
     model = team(**{"delivery/edit_result": checked(changes=[{"find": "40", "replace": "45"}])})
     stopped = await go(store, model, preset="extended", rounds=1, min_ideas=3, budget=Budget(calls=calls))
     assert (stopped.status, stopped.stop_reason) == ("partial", "budget")
-    asked = own_paths(model)
+    asked_paths = own_paths(model)
     handle = await podium.resume(stopped.run_id, model=model, store=store, budget=Budget(calls=60))
     result = await handle.result()
     assert result.status == "completed"
     assert result.output["deliverable"] == DOCUMENT.replace("40", "45")
-    assert asked
+    assert asked_paths
     paths = own_paths(model)
     assert len(paths) == len(set(paths)), "nothing is asked twice"
     shown, _ = await seen(store, result)

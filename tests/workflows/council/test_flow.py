@@ -234,7 +234,7 @@ async def test_ideas_may_stand_in_a_markdown_fence_or_as_a_bare_list(store: Stor
     listed = json.dumps([idea("a"), idea("b"), "just a title"])
     team = Team({"ideate": f"Here they are:\n\n```json\n{listed}\n```\nEnjoy!"})
     result = await hold(store, team)
-    assert [one["title"] for one in result.output["ideas"]] == ["a", "b", "just a title"]
+    assert [idea["title"] for idea in result.output["ideas"]] == ["a", "b", "just a title"]
     assert len(team.calls) == 6, "no repair was needed"
 
 
@@ -263,7 +263,7 @@ async def test_a_refinement_refers_to_the_idea_it_refines(store: Store) -> None:
         }
     )
     result = await hold(store, team, rounds=2)
-    refined = {one["title"]: (one["refines"], one["round"]) for one in result.output["ideas"]}
+    refined = {idea["title"]: (idea["refines"], idea["round"]) for idea in result.output["ideas"]}
     assert (refined["better a"], refined["d"]) == ((["I1"], 2), ([], 2))
 
 

@@ -47,9 +47,9 @@ async def test_no_hostile_text_is_markup_in_the_report_or_the_page(store: Store)
             value for name, value in markup.attributes if name in ("src", "action", "srcdoc", "poster")
         ] == []
         addresses = [value for name, value in markup.attributes if name in ("href", "xlink:href")]
-        assert [one for one in addresses if not one.startswith(("http://", "https://"))] == []
+        assert [address for address in addresses if not address.startswith(("http://", "https://"))] == []
         styles = [value for name, value in markup.attributes if name == "style"]
-        assert [one for one in styles if "url" in one or "position" in one] == []
+        assert [style for style in styles if "url" in style or "position" in style] == []
         assert "default-src 'none'" in html.split("</head>")[0]
 
 

@@ -90,7 +90,7 @@ def test_what_is_given_replaces_the_presets_part() -> None:
 
 
 @pytest.mark.parametrize(
-    ("roles", "said"),
+    ("roles", "message"),
     [
         ("ideation,critic", "needs the role team_leader"),
         ("team_leader,critic", "needs the role ideation"),
@@ -98,8 +98,8 @@ def test_what_is_given_replaces_the_presets_part() -> None:
         ("leader,ideation,critic,critic", "repeated: critic"),
     ],
 )
-def test_a_team_that_cannot_work_is_refused(roles: str, said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_a_team_that_cannot_work_is_refused(roles: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         team_of(roles)
 
 
@@ -124,7 +124,7 @@ def test_at_most_twenty_ideas_of_one_ask_are_taken() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "found"),
+    ("given", "expected"),
     [
         ("I2", "I2"),
         ("i2", "I2"),
@@ -143,8 +143,8 @@ def test_at_most_twenty_ideas_of_one_ask_are_taken() -> None:
         (None, None),
     ],
 )
-def test_an_idea_may_be_named_by_id_number_or_title(given: object, found: str | None) -> None:
-    assert resolve(given, made(None, None, None)) == found
+def test_an_idea_may_be_named_by_id_number_or_title(given: object, expected: str | None) -> None:
+    assert resolve(given, made(None, None, None)) == expected
 
 
 def test_a_refinement_is_a_new_idea_that_names_what_it_refines() -> None:
@@ -163,7 +163,7 @@ def test_a_refinement_is_a_new_idea_that_names_what_it_refines() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "found"),
+    ("given", "expected"),
     [
         (["I1", "I3"], ["I1", "I3"]),
         ("I2", ["I2"]),
@@ -176,10 +176,10 @@ def test_a_refinement_is_a_new_idea_that_names_what_it_refines() -> None:
         (["I1", "I1"], ["I1"]),
     ],
 )
-def test_an_idea_may_refine_several_others(given: object, found: list[str]) -> None:
+def test_an_idea_may_refine_several_others(given: object, expected: list[str]) -> None:
     known = made(None, None, None)
     more, _ = add_ideas(known, [{"title": "New", "refines": given}], 2)
-    assert more[0].refines == found
+    assert more[0].refines == expected
 
 
 def test_a_revision_replaces_the_text_and_keeps_the_history() -> None:

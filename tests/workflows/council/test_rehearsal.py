@@ -25,15 +25,15 @@ async def test_a_topic_becomes_distinct_ideas_about_it_with_differing_scores(
     result = await podium.run("council", topic, model="rehearsal", store=store, options=options)
     assert (result.status, result.rehearsal, result.usage.calls) == ("completed", True, 25)
     ideas = result.output["ideas"]
-    titles = [one["title"] for one in ideas]
+    titles = [idea["title"] for idea in ideas]
     assert len(set(titles)) == len(titles) >= 9
     words = {word.lower() for word in topic.strip("?").split() if len(word) > 2}
-    assert all(any(word in one["title"].lower() for word in words) for one in ideas)
-    assert len({one["score"] for one in ideas}) >= len(ideas) // 2
-    assert all(LABEL in one["description"] for one in ideas)
-    assert any(one["refines"] for one in ideas)
+    assert all(any(word in idea["title"].lower() for word in words) for idea in ideas)
+    assert len({idea["score"] for idea in ideas}) >= len(ideas) // 2
+    assert all(LABEL in idea["description"] for idea in ideas)
+    assert any(idea["refines"] for idea in ideas)
     final = result.output["final_idea"]
-    assert final["score"] == max(one["score"] for one in ideas)
+    assert final["score"] == max(idea["score"] for idea in ideas)
 
 
 async def test_the_critique_refers_to_the_ideas(store: Store) -> None:
@@ -41,8 +41,8 @@ async def test_the_critique_refers_to_the_ideas(store: Store) -> None:
         "council", TOPICS[0], model="rehearsal", store=store, options={**BARE, "preset": "extended"}
     )
     critique = next(m["content"] for m in result.output["messages"] if m["type"] == "critic")
-    first_round = [one for one in result.output["ideas"] if one["round"] == 1]
-    assert all(f"{one['id']} ({one['title']})" in critique for one in first_round)
+    first_round = [idea for idea in result.output["ideas"] if idea["round"] == 1]
+    assert all(f"{idea['id']} ({idea['title']})" in critique for idea in first_round)
 
 
 @pytest.mark.parametrize(("preset", "calls"), [("standard", 10), ("extended", 20), ("full", 29)])

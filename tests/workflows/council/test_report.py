@@ -94,7 +94,9 @@ async def test_the_report_of_the_run_itself_shows_the_same_and_what_it_cost(stor
         "Concept map",
         "The journey",
     ):
-        ours, theirs = (one.split(f"<h2>{heading}</h2>")[1].split("</section>")[0] for one in (own, page))
+        ours, theirs = (
+            document.split(f"<h2>{heading}</h2>")[1].split("</section>")[0] for document in (own, page)
+        )
         assert ours == theirs
     assert "11 calls" in own
 
@@ -106,9 +108,9 @@ async def test_what_the_log_shows_is_what_the_run_returned(store: Store) -> None
     discussion = shown.fold.discussion
     rows = ranking(discussion)
     assert {row["id"]: row["score"] for row in rows} == {
-        one["id"]: one["score"] for one in run.output["ideas"]
+        idea["id"]: idea["score"] for idea in run.output["ideas"]
     }
-    assert [one.id for one in discussion.messages] == [m["id"] for m in run.output["messages"]]
+    assert [message.id for message in discussion.messages] == [m["id"] for m in run.output["messages"]]
     assert discussion.final_idea is not None
     assert discussion.final_idea.id == run.output["final_idea"]["id"]
 
@@ -241,8 +243,8 @@ def test_the_map_holds_every_idea_once_and_its_refinements() -> None:
     drawn = concept_map(Discussion(topic="A topic " * 30, ideas=made))
     assert drawn is not None
     assert len(drawn["ideas"]) == 8
-    assert len({one["y"] for one in drawn["ideas"]}) == 8, "none lies on another"
-    assert [one["said"] for one in drawn["refinements"]] == ["I8 refines I2"]
+    assert len({idea["y"] for idea in drawn["ideas"]}) == 8, "none lies on another"
+    assert [refinement["said"] for refinement in drawn["refinements"]] == ["I8 refines I2"]
     assert len(drawn["topic"]) <= 5
 
 

@@ -131,18 +131,18 @@ async def test_a_council_that_goes_on_after_its_budget_keeps_its_revisions(store
     assert shown.deliverable(run.output) == run.output["deliverable"]
 
 
-@pytest.mark.parametrize(("logged", "found"), [("I1", ["I1"]), (None, []), (["I1", "I2"], ["I1", "I2"])])
-def test_logs_of_earlier_releases_are_still_read(logged: Any, found: list[str]) -> None:
+@pytest.mark.parametrize(("logged", "expected"), [("I1", ["I1"]), (None, []), (["I1", "I2"], ["I1", "I2"])])
+def test_logs_of_earlier_releases_are_still_read(logged: Any, expected: list[str]) -> None:
     shown = CouncilState()
     added = events.IdeaAdded(id="I3", title="c", description="d", refines=logged, round=1)
     shown.apply(Event(1, "r", datetime.now(UTC), "", added.type, added))
-    assert shown.discussion.ideas[0].refines == found
+    assert shown.discussion.ideas[0].refines == expected
 
 
 async def test_an_idea_may_join_several(store: Store) -> None:
     joined = {"ideas": [idea("Stall with boxes", refines=["I1", "I2"]), idea("Old way", refines="I3")]}
     result = await hold(store, Team({"ideate": [FIRST, joined]}), rounds=2)
-    assert [one["refines"] for one in result.output["ideas"][4:]] == [["I1", "I2"], ["I3"]]
+    assert [idea["refines"] for idea in result.output["ideas"][4:]] == [["I1", "I2"], ["I3"]]
 
 
 # ── open points ──
@@ -254,7 +254,7 @@ async def test_a_recommendation_of_another_idea_than_the_winner_is_sent_back(sto
 
 
 @pytest.mark.parametrize(
-    ("script", "said"),
+    ("script", "message"),
     [
         ({"validate": WON}, "the highest score wins, and that is I1, “Growth”"),
         ({"validate": scores(I1=9, I2=9, I3=5, I4=5)}, "I1, I2 share it"),
@@ -262,11 +262,11 @@ async def test_a_recommendation_of_another_idea_than_the_winner_is_sent_back(sto
     ],
 )
 async def test_the_leader_is_reported_how_the_decision_is_made(
-    store: Store, script: dict[str, Any], said: str
+    store: Store, script: dict[str, Any], message: str
 ) -> None:
     team = Team({"ideate": FIRST, **script})
     await hold(store, team)
-    assert said in team.asked_to("select")[0].prompt
+    assert message in team.asked_to("select")[0].prompt
     assert "Score the current version, with all its amendments" in team.asked_to("validate")[0].prompt
 
 
@@ -318,8 +318,8 @@ async def test_every_preset_gives_next_steps(store: Store) -> None:
     run = await hold(store, team, preset="extended", rounds=1)
     shown, page = await seen(store, run)
     assert "Ask for a licence" in page.split("<h2>Next steps</h2>")[1].split("</section>")[0]
-    part = next(one for one in shown.sections(alive=False) if one.name == "next_steps")
-    assert [one["step"] for one in part.data["steps"]] == ["Ask for a licence"]
+    part = next(section for section in shown.sections(alive=False) if section.name == "next_steps")
+    assert [step["step"] for step in part.data["steps"]] == ["Ask for a licence"]
 
 
 async def test_a_result_below_the_threshold_says_so_without_figures(store: Store) -> None:

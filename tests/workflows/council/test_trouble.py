@@ -230,8 +230,8 @@ async def test_after_kill_9_a_council_ends_in_the_same_result(store: Store, tmp_
     url = f"sqlite:///{tmp_path}/podium.sqlite"
     env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
     command = [sys.executable, str(PROGRAM), url, str(at)]
-    done = await asyncio.to_thread(warm.run, command, env=env, timeout=60)
-    assert done.returncode == -signal.SIGKILL, done.stderr
+    completed = await asyncio.to_thread(warm.run, command, env=env, timeout=60)
+    assert completed.returncode == -signal.SIGKILL, completed.stderr
     (row,) = await store.list_runs()
     team = Team()
     result = await (await podium.resume(row.run_id, model=team, store=store)).result()

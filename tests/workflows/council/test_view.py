@@ -94,7 +94,7 @@ async def test_a_small_picture_keeps_what_matters(store: Store) -> None:
 
 def test_looking_at_a_council_loads_nothing_heavy() -> None:
     code = "import sys, podium.workflows as w; w.presentation_of('council'); print(*sys.modules)"
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )
-    assert not {"pydantic", "jinja2", "nh3", "markdown_it"} & set(done.stdout.split())
+    assert not {"pydantic", "jinja2", "nh3", "markdown_it"} & set(completed.stdout.split())

@@ -44,20 +44,20 @@ async def go(store: Store, model: Team, **given: Any) -> RunResult:
 
 
 async def files(store: Store, run: RunResult) -> dict[str, str]:
-    return {one.name: (await store.get_blob(one.blob)).decode() for one in run.artifacts}
+    return {artifact.name: (await store.get_blob(artifact.blob)).decode() for artifact in run.artifacts}
 
 
 async def test_the_draft_is_the_checklist_and_a_version_for_the_root(store: Store) -> None:
     model = team()
-    found = await go(store, model)
-    assert found.status == "completed", found.error
+    result = await go(store, model)
+    assert result.status == "completed", result.error
     assert model.tasks == ["draft", "plan", "execute", "edit_result", "compare", "compare"]
     (plan,), (written,), (edit,) = (model.asked_to(task) for task in ("plan", "execute", "edit_result"))
     assert "- three days\n- a price" in plan.prompt
     assert all("Three days for 90 euros." in call.prompt for call in (plan, written, edit))
-    assert found.output["document"] == TEXT
-    assert found.output["comparison"]["preferred"] == "team"
-    assert found.usage.calls == 6
+    assert result.output["document"] == TEXT
+    assert result.output["comparison"]["preferred"] == "team"
+    assert result.usage.calls == 6
 
 
 async def test_the_judges_see_two_texts_in_both_orders_and_no_author(store: Store) -> None:
@@ -77,16 +77,16 @@ async def test_what_the_editor_changes_is_the_result(store: Store) -> None:
         "find": "Three days.",
         "replace": "Three days for 90 euros.",
     }
-    found = await go(store, team(**{"delivery/edit_result": checked(changes=[change])}))
-    assert found.output["document"] == "# A trip\n\nThree days for 90 euros.\n"
-    assert (await files(store, found))["result.md"] == "# A trip\n\nThree days for 90 euros.\n"
+    result = await go(store, team(**{"delivery/edit_result": checked(changes=[change])}))
+    assert result.output["document"] == "# A trip\n\nThree days for 90 euros.\n"
+    assert (await files(store, result))["result.md"] == "# A trip\n\nThree days for 90 euros.\n"
 
 
 async def test_a_change_that_quotes_nothing_is_asked_for_again(store: Store) -> None:
     wrong = checked(changes=[{"find": "Four days", "replace": "x"}])
     model = team(**{"delivery/edit_result": [wrong, checked()]})
-    found = await go(store, model)
-    assert found.output["document"] == TEXT
+    result = await go(store, model)
+    assert result.output["document"] == TEXT
     assert "changes[1].find does not occur" in model.asked_to("edit_result")[1].prompt
 
 
@@ -99,22 +99,22 @@ async def test_the_editor_may_send_it_back_once(store: Store) -> None:
             "delivery/rework": "# A trip\n\nThree days, 95 euros.",
         }
     )  # fmt: skip
-    found = await go(store, model)
+    result = await go(store, model)
     (rework,) = model.asked_to("rework")
     assert "- Say what it costs." in rework.prompt
     assert "Three whole days." in rework.prompt, "what the editor changed is not lost"
     _, again = model.asked_to("edit_result")
     assert "cannot go back any more" in again.prompt
-    assert found.output["document"] == "# A trip\n\nThree days, 95 euros.\n"
-    assert (found.status, found.warnings) == ("completed", [])
+    assert result.output["document"] == "# A trip\n\nThree days, 95 euros.\n"
+    assert (result.status, result.warnings) == ("completed", [])
 
 
 async def test_a_part_that_stays_unanswered_makes_the_run_partial(store: Store) -> None:
     model = team(**{"delivery/edit_result": checked(met=False, missing="The price is not stated.")})
-    found = await go(store, model)
-    assert (found.status, found.stop_reason) == ("partial", "not met")
-    assert found.warnings == ["Missing: The price is not stated."]
-    assert found.output["gaps"] == ["The price is not stated."]
+    result = await go(store, model)
+    assert (result.status, result.stop_reason) == ("partial", "not met")
+    assert result.warnings == ["Missing: The price is not stated."]
+    assert result.output["gaps"] == ["The price is not stated."]
 
 
 async def test_a_draft_that_is_judged_better_is_handed_over_and_said_so(store: Store) -> None:
@@ -124,30 +124,30 @@ async def test_a_draft_that_is_judged_better_is_handed_over_and_said_so(store: S
             "delivery/draft-first/compare": judgement("A", "A is complete."),
         }
     )  # fmt: skip
-    found = await go(store, model)
-    assert found.status == "completed"
-    assert found.output["document"] == DRAFT["document"] + "\n"
-    assert found.output["comparison"]["preferred"] == "draft"
-    (warning,) = found.warnings
+    result = await go(store, model)
+    assert result.status == "completed"
+    assert result.output["document"] == DRAFT["document"] + "\n"
+    assert result.output["comparison"]["preferred"] == "draft"
+    (warning,) = result.warnings
     assert "The direct draft was judged better" in warning
     assert "B names the price. (A: the team's text, B: the direct draft)" in warning
-    kept = await files(store, found)
+    kept = await files(store, result)
     assert (kept["team-version.md"], kept["direct-draft.md"]) == (TEXT, DRAFT["document"] + "\n")
 
 
 async def test_judges_who_only_prefer_a_position_decide_nothing(store: Store) -> None:
-    found = await go(
+    result = await go(
         store, team(**{"*/compare": judgement("A"), "delivery/draft-first/compare": judgement("A")})
     )
-    assert found.output["comparison"]["preferred"] == "equal"
-    assert found.output["document"] == TEXT
+    assert result.output["comparison"]["preferred"] == "equal"
+    assert result.output["document"] == TEXT
 
 
 async def test_without_floor_and_editor_only_the_tree_is_asked(store: Store) -> None:
     model = team()
-    found = await go(store, model, options={"floor": False, "editor": False})
+    result = await go(store, model, options={"floor": False, "editor": False})
     assert model.tasks == ["plan", "execute"]
-    assert found.output["comparison"] is None
+    assert result.output["comparison"] is None
     alone = team()
     await go(store, alone, options={"floor": False})
     assert alone.tasks == ["plan", "execute", "edit_result"]
@@ -155,31 +155,34 @@ async def test_without_floor_and_editor_only_the_tree_is_asked(store: Store) -> 
 
 async def test_a_small_budget_has_no_floor_and_says_so(store: Store) -> None:
     model = team()
-    found = await go(store, model, budget=podium.Budget(calls=7))
+    result = await go(store, model, budget=podium.Budget(calls=7))
     assert model.tasks == ["plan", "execute", "edit_result"]
-    skipped = RunEvents(await events_of(store, found.run_id, "floor")).of_type("skipped")
+    skipped = RunEvents(await events_of(store, result.run_id, "floor")).of_type("skipped")
     assert [data["reason"] for data in skipped] == ["it would take too much of this budget"]
-    assert found.status == "completed"
+    assert result.status == "completed"
 
 
 async def test_a_result_that_cannot_be_checked_is_still_the_result(store: Store) -> None:
     model = team()
-    found = await go(store, model, budget=podium.Budget(tokens=22_000), options={"max_depth": 0})
+    result = await go(store, model, budget=podium.Budget(tokens=22_000), options={"max_depth": 0})
     assert model.tasks == ["execute"]
-    assert (found.status, found.output["document"]) == ("completed", TEXT)
-    assert "The editor did not check the result: the budget does not allow it." in found.warnings
+    assert (result.status, result.output["document"]) == ("completed", TEXT)
+    assert "The editor did not check the result: the budget does not allow it." in result.warnings
 
 
 async def test_drafter_editor_and_judges_who_fail_leave_the_tree_as_it_is(store: Store) -> None:
     no = RuntimeError("no answer")
     failing = {"floor/draft": DRAFT, "delivery/edit_result": no, "delivery/team-first/compare": no}
-    found = await go(store, team(**failing, **{"delivery/draft-first/compare": no}))
-    assert (found.status, found.output["document"]) == ("completed", TEXT)
-    assert len([one for one in found.warnings if "editor did not check" in one]) == 1
-    assert len([one for one in found.warnings if "comparison with the direct draft failed" in one]) == 2
+    result = await go(store, team(**failing, **{"delivery/draft-first/compare": no}))
+    assert (result.status, result.output["document"]) == ("completed", TEXT)
+    assert len([warning for warning in result.warnings if "editor did not check" in warning]) == 1
+    assert (
+        len([warning for warning in result.warnings if "comparison with the direct draft failed" in warning])
+        == 2
+    )
     drafted = await go(store, team(**{"floor/draft": no}))
     assert drafted.status == "completed"
-    assert any("There is no direct draft to compare with" in one for one in drafted.warnings)
+    assert any("There is no direct draft to compare with" in warning for warning in drafted.warnings)
 
 
 async def test_a_resume_pays_for_no_call_of_the_floor_twice(store: Store) -> None:
@@ -187,15 +190,15 @@ async def test_a_resume_pays_for_no_call_of_the_floor_twice(store: Store) -> Non
     stopped = await go(store, team(**script))
     assert stopped.status == "failed"
     model = team()
-    found = await podium.resume(stopped.run_id, model=model, store=store)
-    result = await found.result()
+    resumed = await podium.resume(stopped.run_id, model=model, store=store)
+    result = await resumed.result()
     assert (result.status, model.tasks) == ("completed", ["execute", "edit_result", "compare", "compare"])
     assert (await podium.replay(stopped.run_id, store=store)).output == result.output
 
 
 async def test_the_log_shows_draft_editor_and_comparison(store: Store) -> None:
-    found = await go(store, team())
-    rows = RunEvents(await events_of(store, found.run_id, "floor"))
+    result = await go(store, team())
+    rows = RunEvents(await events_of(store, result.run_id, "floor"))
     assert [name for name, _ in rows.rows] == ["drafted", "edited", "compared"]
     assert rows.rows[0][1]["points"] == DRAFT["points"]
     assert rows.rows[2][1]["preferred"] == "team"
@@ -203,8 +206,8 @@ async def test_the_log_shows_draft_editor_and_comparison(store: Store) -> None:
 
 async def test_everyone_below_the_root_sees_the_draft_but_only_the_root_its_points(store: Store) -> None:
     model = team(plan=plan(band(0, {**step("a"), "oneReply": True}, step("b"))), aggregate=aggregate())
-    found = await go(store, model)
-    assert found.status == "completed", found.error
+    result = await go(store, model)
+    assert result.status == "completed", result.error
     assert [call.path for call in model.asked_to("plan")] == ["plan", "b/plan"], "a is done without a plan"
     for path in ("a/execute", "b/execute", "aggregate"):
         (call,) = model.asked(path)
@@ -215,9 +218,9 @@ async def test_everyone_below_the_root_sees_the_draft_but_only_the_root_its_poin
 
 async def test_the_edited_document_is_the_primary_one(store: Store) -> None:
     change = {"find": "Three days.", "replace": "Three days for 90 euros."}
-    found = await go(store, team(**{"delivery/edit_result": checked(changes=[change])}))
-    kept = {one.name: one.id for one in found.artifacts}
-    assert found.output["result"]["primaryArtifactId"] == kept["result.md"]
+    result = await go(store, team(**{"delivery/edit_result": checked(changes=[change])}))
+    kept = {artifact.name: artifact.id for artifact in result.artifacts}
+    assert result.output["result"]["primaryArtifactId"] == kept["result.md"]
 
 
 async def test_the_editor_is_not_shown_what_stands_in_the_document_anyway(store: Store) -> None:

@@ -71,7 +71,7 @@ def test_changes_are_made_where_they_were_quoted_even_if_one_writes_what_another
 
 
 @pytest.mark.parametrize(
-    ("made", "said"),
+    ("made", "message"),
     [
         (edit(("Wednesday", "x")), "changes[1].find does not occur"),
         (edit(("Plan", "Week"), ("Tuesday", "x")), "changes[2].find occurs 2 times"),
@@ -79,8 +79,8 @@ def test_changes_are_made_where_they_were_quoted_even_if_one_writes_what_another
         (edit(document="   "), "document is empty"),
     ],
 )
-def test_changes_that_cannot_be_made_are_reported_the_editor(made: Edit, said: str) -> None:
-    assert said in problem(made)
+def test_changes_that_cannot_be_made_are_reported_the_editor(made: Edit, message: str) -> None:
+    assert message in problem(made)
 
 
 def test_a_long_document_is_not_written_anew_and_none_goes_back_twice() -> None:
@@ -157,9 +157,11 @@ def judged(better: str) -> Judgement:
 def test_two_judgements_of_opposite_orders_decide_only_together(
     team_first: str | None, draft_first: str | None, preferred: str
 ) -> None:
-    found = decided(judged(team_first) if team_first else None, judged(draft_first) if draft_first else None)
-    assert found is not None
-    assert found.preferred == preferred
+    decision = decided(
+        judged(team_first) if team_first else None, judged(draft_first) if draft_first else None
+    )
+    assert decision is not None
+    assert decision.preferred == preferred
 
 
 def test_no_judgement_decides_nothing() -> None:
@@ -167,9 +169,9 @@ def test_no_judgement_decides_nothing() -> None:
 
 
 def test_reasons_say_which_text_was_which() -> None:
-    found = decided(judged("A"), judged("B"))
-    assert found is not None
-    assert found.why == [
+    decision = decided(judged("A"), judged("B"))
+    assert decision is not None
+    assert decision.why == [
         "A it is (A: the team's text, B: the direct draft)",
         "B it is (A: the direct draft, B: the team's text)",
     ]
@@ -177,5 +179,5 @@ def test_reasons_say_which_text_was_which() -> None:
 
 def test_material_is_whole_as_far_as_there_is_room_and_a_cut_is_marked() -> None:
     shown: list[dict[str, Any]] = within([("a", "x" * 1_500), ("b", "y" * 5_000)], 2_000)
-    assert [(one["title"], len(one["text"])) for one in shown] == [("a", 1_500), ("b", 1_000)]
-    assert [one["note"] for one in shown] == ["", "[1,000 of 5,000 characters shown]"]
+    assert [(text["title"], len(text["text"])) for text in shown] == [("a", 1_500), ("b", 1_000)]
+    assert [text["note"] for text in shown] == ["", "[1,000 of 5,000 characters shown]"]

@@ -38,9 +38,9 @@ def brief(*skills: str, approach: str = "the approach", **parts: Any) -> dict[st
     return {"approach": approach, "required_skills": list(skills), "assignments": assignments}
 
 
-async def artifact(store: Store, found: RunResult, name: str) -> str:
+async def artifact(store: Store, result: RunResult, name: str) -> str:
     """The text of a file that a run left behind."""
-    made = next(one for one in found.artifacts if one.name == name)
+    made = next(artifact for artifact in result.artifacts if artifact.name == name)
     return (await store.get_blob(made.blob)).decode()
 
 
@@ -102,13 +102,13 @@ async def make(store: Store, crew: Crew, request: str = WORKED, **options: Any) 
     )
 
 
-def department(found: RunResult, key: str) -> dict[str, Any]:
+def department(result: RunResult, key: str) -> dict[str, Any]:
     """The report of a department."""
-    return next(report for report in found.output["departments"] if report["departmentId"] == f"dept-{key}")
+    return next(report for report in result.output["departments"] if report["departmentId"] == f"dept-{key}")
 
 
-def specialist(found: RunResult, key: str, agent_id: str) -> dict[str, Any]:
-    return next(item for item in department(found, key)["specialistResults"] if item["agentId"] == agent_id)
+def specialist(result: RunResult, key: str, agent_id: str) -> dict[str, Any]:
+    return next(item for item in department(result, key)["specialistResults"] if item["agentId"] == agent_id)
 
 
 class RunEvents(scripted.RunEvents):

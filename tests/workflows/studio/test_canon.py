@@ -52,13 +52,13 @@ async def test_the_head_concerned_yields_and_the_result_shows_who_and_why(bread:
         {"facts/character/extract_facts": BLUE, "facts#2/character/extract_facts": RIGHT, "*/resolve": YIELDS}
     )
     result = await goes_on(bread, crew)
-    (one,) = result.output["conflicts"]
-    assert (one["departments"], one["status"], one["severity"]) == (
+    (conflict,) = result.output["conflicts"]
+    assert (conflict["departments"], conflict["status"], conflict["severity"]) == (
         ["character", "canon"],
         "resolved",
         "high",
     )
-    assert (one["yielded"], one["reason"]) == ("character", "it is settled")
+    assert (conflict["yielded"], conflict["reason"]) == ("character", "it is settled")
     assert department(result, "character")["output"] == BROWN
     settled = "Resolved: Character Department yielded, because it is settled"
     assert settled in await artifact(bread, result, "record.md")
@@ -67,9 +67,11 @@ async def test_the_head_concerned_yields_and_the_result_shows_who_and_why(bread:
     assert "“blue” instead of “brown”" in prompt
     assert "- Omar, eye colour: brown" in prompt.partition("cannot yield")[2]
     events = await RunEvents.of(bread, result.run_id)
-    assert [(one["id"], one["round"]) for one in events.of_type("conflict_found")] == [("c1", 1)]
-    assert [(one["by"], one["round"]) for one in events.of_type("conflict_resolved")] == [("character", 1)]
-    assert [one["conflicts"] for one in events.of_type("validated")] == [1, 0]
+    assert [(event["id"], event["round"]) for event in events.of_type("conflict_found")] == [("c1", 1)]
+    assert [(event["by"], event["round"]) for event in events.of_type("conflict_resolved")] == [
+        ("character", 1)
+    ]
+    assert [event["conflicts"] for event in events.of_type("validated")] == [1, 0]
 
 
 async def test_facts_are_proposed_from_the_text_as_it_is_in_the_end(bread: Store) -> None:
@@ -94,9 +96,9 @@ async def test_a_head_that_does_not_yield_is_asked_twice_and_then_it_stays_open(
     crew = Crew({"*/extract_facts": BLUE, "*/resolve": STAYS})
     result = await goes_on(bread, crew)
     assert result.status == "completed"
-    (one,) = result.output["conflicts"]
-    assert (one["status"], one["rounds"]) == ("unresolved", 2)
-    assert one["said"] == 2 * ["Character Department does not yield: the light changes."]
+    (conflict,) = result.output["conflicts"]
+    assert (conflict["status"], conflict["rounds"]) == ("unresolved", 2)
+    assert conflict["said"] == 2 * ["Character Department does not yield: the light changes."]
     assert len(crew.asked_to("resolve")) == 2
     assert len(crew.asked_to("extract_facts")) == 1, "the text is the same, so are its facts"
     assert "**Unresolved.** Character Department does not yield" in await artifact(bread, result, "record.md")
@@ -112,9 +114,9 @@ async def test_a_head_that_only_says_so_is_found_out(bread: Store) -> None:
         }
     )
     result = await goes_on(bread, crew)
-    (one,) = result.output["conflicts"]
-    assert (one["status"], one["yielded"]) == ("unresolved", None)
-    assert one["said"] == 2 * ["Character Department had yielded, but it is still there."]
+    (conflict,) = result.output["conflicts"]
+    assert (conflict["status"], conflict["yielded"]) == ("unresolved", None)
+    assert conflict["said"] == 2 * ["Character Department had yielded, but it is still there."]
     assert len(crew.asked_to("extract_facts")) == 3, "the last word is looked at too"
 
 
@@ -197,11 +199,11 @@ async def test_departments_and_canon_are_settled_in_the_same_rounds(bread: Store
         }
     )
     result = await goes_on(bread, crew, departments="character,story")
-    assert [set(one["departments"]) for one in result.output["conflicts"]] == [
+    assert [set(conflict["departments"]) for conflict in result.output["conflicts"]] == [
         {"story", "canon"},
         {"character", "story"},
     ]
-    assert {one["status"] for one in result.output["conflicts"]} == {"resolved"}
+    assert {conflict["status"] for conflict in result.output["conflicts"]} == {"resolved"}
     assert "and the project's canon**" in await artifact(bread, result, "record.md")
 
 
@@ -209,8 +211,8 @@ async def test_a_contradiction_that_nothing_in_the_request_points_to_is_found(br
     speaks = {"facts": [logged("Hale", "says", "Light the lamp!")]}
     crew = Crew({"facts/story/extract_facts": speaks, "facts#2/story/extract_facts": NOTHING})
     result = await goes_on(bread, crew, "A tale of bread", departments="story")
-    (one,) = result.output["conflicts"]
-    assert (one["status"], one["severity"]) == ("resolved", "critical")
+    (conflict,) = result.output["conflicts"]
+    assert (conflict["status"], conflict["severity"]) == ("resolved", "critical")
     assert crew.asked_to("validate") == [], "one department, and nothing settled has to do with the request"
     assert "- Hale, status: dead" in crew.asked_to("resolve")[0].prompt
 
@@ -266,7 +268,7 @@ async def test_a_budget_that_ends_while_facts_are_taken_keeps_none_and_can_go_on
     assert any("not checked to the end" in warning for warning in few.warnings)
     assert await (await Brain.open(bread, "bread")).facts(("proposed",)) == []
     handle = await podium.resume(few.run_id, model=crew, store=bread, budget=Budget(calls=40))
-    done = await handle.result()
-    assert (done.status, done.output["conflicts"][0]["yielded"]) == ("completed", "story")
+    result = await handle.result()
+    assert (result.status, result.output["conflicts"][0]["yielded"]) == ("completed", "story")
     waiting = await (await Brain.open(bread, "bread")).facts(("proposed",))
-    assert [one.predicate for one in waiting] == ["fears"]
+    assert [fact.predicate for fact in waiting] == ["fears"]

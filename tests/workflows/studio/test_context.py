@@ -229,11 +229,11 @@ def team_with(folder: Path, head: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("head", "said"),
+    ("head", "message"),
     [("active: false", "a head is always active"), ("passing_threshold: 70", "a head is not graded")],
 )
-def test_settings_that_mean_nothing_for_a_head_are_refused(tmp_path: Path, head: str, said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_settings_that_mean_nothing_for_a_head_are_refused(tmp_path: Path, head: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         load_team(team_with(tmp_path, head))
 
 

@@ -32,8 +32,8 @@ TROUBLED: dict[str, Any] = {
 """A run in which much goes wrong."""
 
 
-async def page_of(store: Store, found: RunResult) -> str:
-    return await artifact(store, found, "record.html")
+async def page_of(store: Store, result: RunResult) -> str:
+    return await artifact(store, result, "record.html")
 
 
 def test_headings_of_a_department_stand_below_its_own() -> None:
@@ -177,7 +177,7 @@ async def test_a_browser_shows_the_page_of_the_worked_example(store: Store, tmp_
     file = tmp_path / "deliverable.html"
     file.write_text(await page_of(store, await make(store, Crew(TROUBLED))))
     assert CHROMIUM is not None
-    done = subprocess.run(  # noqa: ASYNC221 - nothing else runs here
+    completed = subprocess.run(  # noqa: ASYNC221 - nothing else runs here
         [
             CHROMIUM,
             "--headless",
@@ -192,8 +192,8 @@ async def test_a_browser_shows_the_page_of_the_worked_example(store: Store, tmp_
         timeout=120,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    assert WORKED in done.stdout
-    assert "Specialist" in done.stdout
+    assert completed.returncode == 0, completed.stderr
+    assert WORKED in completed.stdout
+    assert "Specialist" in completed.stdout
     for name in ("Story", "Character", "Visual", "Audio"):
-        assert f"{name} Department" in done.stdout
+        assert f"{name} Department" in completed.stdout

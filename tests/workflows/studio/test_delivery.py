@@ -79,7 +79,7 @@ async def test_without_floor_and_editor_nothing_is_asked_or_shown_beyond_the_tea
     assert not any("complete result contains" in call.prompt for call in crew.calls)
     assert result.output["comparison"] is None
     assert "How the result was checked" not in await artifact(store, result, "record.md")
-    assert {one.name for one in result.artifacts} == {
+    assert {artifact.name for artifact in result.artifacts} == {
         "deliverable.md",
         "deliverable.html",
         "record.md",
@@ -113,9 +113,9 @@ async def test_the_editors_changes_reach_files_report_and_show(store: Store) -> 
     for text in (page, markdown, html, *(call.prompt for call in crew.asked_to("compare"))):
         assert "Dusk. A stall." in text
         assert "Dawn. A stall." not in text
-    (asked,) = crew.asked_to("edit_result")
-    assert "MARA: Stay.\nTOM: No." in asked.prompt, "as the editor would quote it"
-    assert '<material title="Audio Department">' in asked.prompt
+    (edit_call,) = crew.asked_to("edit_result")
+    assert "MARA: Stay.\nTOM: No." in edit_call.prompt, "as the editor would quote it"
+    assert '<material title="Audio Department">' in edit_call.prompt
     assert result.output["comparison"]["preferred"] == "team"
     for text in (markdown, html, await artifact(store, result, "record.md")):
         assert "Editor: 1 part of the request checked, 1 passage changed." in text
@@ -155,9 +155,9 @@ async def test_open_conflicts_and_gaps_are_reported_to_the_editor_and_kept_in_th
     assert (
         "- Story Department and Audio Department contradict each other: dawn or dusk (high)." in call.prompt
     )
-    (one,) = result.output["conflicts"]
+    (open_conflict,) = result.output["conflicts"]
     note = "The editor, who knew of it, finished the text."
-    assert (one["status"], one["in_result"]) == ("unresolved", note)
+    assert (open_conflict["status"], open_conflict["in_result"]) == ("unresolved", note)
     assert f"Unresolved conflict (high): dawn or dusk. {note}" in result.warnings
     _, markdown, html = await from_log(store, result.run_id)
     for text in (
@@ -237,8 +237,8 @@ async def test_a_raised_budget_pays_nothing_twice_and_ends_in_the_same_text(stor
     assert result.status == "completed", result.error
     assert result.output["deliverable"] == whole.output["deliverable"]
     assert result.output["comparison"] == whole.output["comparison"]
-    asked = Counter((call.path, call.prompt) for call in crew.calls)
-    assert [path for (path, _), times in asked.items() if times > 1] == []
+    call_counts = Counter((call.path, call.prompt) for call in crew.calls)
+    assert [path for (path, _), times in call_counts.items() if times > 1] == []
     assert len(crew.asked_to("draft")) == 1
 
 

@@ -24,9 +24,9 @@ def drive(folder: Path, log: str, kill_at: int = 0, run_id: str = "") -> subproc
     return warm.run(command, cwd=ROOT, text=True, timeout=120)
 
 
-def logged(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+def logged(completed: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+    assert completed.returncode == 0, completed.stderr
+    return json.loads(completed.stdout)
 
 
 def without_times(output: dict[str, Any]) -> str:

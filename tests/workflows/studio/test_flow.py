@@ -537,7 +537,7 @@ async def test_a_request_that_names_nobody_is_warned_about(store: Store) -> None
 
 
 @pytest.mark.parametrize(
-    ("request_text", "options", "said"),
+    ("request_text", "options", "message"),
     [
         ("x", {"departments": "stroy"}, "no department stroy"),
         ("x", {"departments": " , "}, "names no department"),
@@ -549,10 +549,10 @@ async def test_a_request_that_names_nobody_is_warned_about(store: Store) -> None
     ],
 )
 async def test_wrong_input_is_refused_before_anything_starts(
-    store: Store, request_text: str, options: dict[str, Any], said: str
+    store: Store, request_text: str, options: dict[str, Any], message: str
 ) -> None:
     crew = Crew()
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=message):
         await make(store, crew, request_text, **options)
     assert (crew.calls, await store.list_runs()) == ([], [])
 
@@ -608,7 +608,7 @@ async def test_temperature_and_role_come_from_the_team_and_a_grade_is_strict(sto
 async def test_the_deliverable_is_what_the_master_wrote_and_the_record_is_apart(store: Store) -> None:
     whole = "# Bread\n\nMorning. A stall.\n\n## Sound\n\nA cart."
     result = await make(store, Crew({**CHARACTER, "aggregate": whole}))
-    files = {one.name: one.media_type for one in result.artifacts}
+    files = {artifact.name: artifact.media_type for artifact in result.artifacts}
     assert files == {
         "deliverable.md": "text/markdown",
         "deliverable.html": "text/html",

@@ -246,9 +246,9 @@ def test_the_summary_counts_what_matters() -> None:
 
 def test_reports_begin_with_the_deliverable_and_show_how_it_came_about() -> None:
     resolved = ("", events.ConflictResolved(id="c1", round=1, by="story", reason=f"cheaper {HOSTILE}"))
-    found = conflict(f"the door {HOSTILE}")
+    event = conflict(f"the door {HOSTILE}")
     output: dict[str, Any] = {"deliverable": "# The answer\n\n*Well.*", "routing": {}}
-    entries = [*STORY, failed("visual", f"gone {HOSTILE}"), found, resolved]
+    entries = [*STORY, failed("visual", f"gone {HOSTILE}"), event, resolved]
     made = shown(*entries)
     events_log = log(*entries, ("", RunCompleted(output=output)))
     facts = facts_of(events_log, shown=made)
@@ -334,8 +334,8 @@ def test_where_the_direct_draft_is_the_result_scores_are_shown_as_the_teams() ->
         assert (last.what == "The direct draft is the result; these scores are the team's") is replaced
         assert len(made.drawing(10, alive=False)) == 2 + replaced
         quality = None if replaced else 80.0
-        done = ("", RunCompleted(output={"deliverable": "# The answer"}, quality=quality))
-        facts, sections = facts_of(log(*entries, done), shown=made), made.sections(alive=False)
+        completed_row = ("", RunCompleted(output={"deliverable": "# The answer"}, quality=quality))
+        facts, sections = facts_of(log(*entries, completed_row), shown=made), made.sections(alive=False)
         page, text = to_html(facts, sections).replace("&#39;", "'"), to_markdown(facts, sections)
         assert ("the direct draft is the result; of the team" in page) is replaced
         assert ("The direct draft is the result; quality of the team's text 80" in text) is replaced

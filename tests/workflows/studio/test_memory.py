@@ -94,9 +94,9 @@ async def test_a_project_is_asked_for_names_and_facts_and_is_reported_new_ones(s
 
 async def test_a_contradiction_with_what_is_settled_is_found_by_rule_and_shown(store: Store) -> None:
     result = await looks_up(store, Memory(), crew())
-    (one,) = result.output["conflicts"]
-    assert (one["departments"], one["status"]) == (["character", "canon"], "unresolved")
-    assert one["description"] == "Omar eye colour: green, settled: brown"
+    (conflict,) = result.output["conflicts"]
+    assert (conflict["departments"], conflict["status"]) == (["character", "canon"], "unresolved")
+    assert conflict["description"] == "Omar eye colour: green, settled: brown"
     assert "Omar eye colour: green, settled: brown" in await artifact(store, result, "record.md")
 
 
@@ -112,8 +112,8 @@ async def test_a_contradiction_that_the_master_sees_is_settled_by_the_head_becau
         }
     )
     result = await looks_up(store, Memory(), model)
-    (one,) = result.output["conflicts"]
-    assert (one["status"], one["yielded"]) == ("resolved", "character")
+    (contradiction,) = result.output["conflicts"]
+    assert (contradiction["status"], contradiction["yielded"]) == ("resolved", "character")
     assert department(result, "character")["output"] == "Brown eyes."
     assert [call.path for call in model.asked_to("resolve")] == ["resolve[c1-character-1]/resolve"]
     assert "cannot yield" in model.asked_to("resolve")[0].prompt
@@ -147,7 +147,7 @@ async def test_the_second_run_contradicts_the_first_and_that_is_found_and_shown(
     assert result.output["conflicts"] == []
     brain = await Brain.open(store, "bread")
     waiting = await brain.facts(("proposed",))
-    assert [(one.subject, one.source_run, one.quote) for one in waiting] == [
+    assert [(fact.subject, fact.source_run, fact.quote) for fact in waiting] == [
         ("Omar", result.run_id, "Omar green"),
         ("Hale", result.run_id, "Hale dead"),
     ]

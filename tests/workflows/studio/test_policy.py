@@ -73,7 +73,7 @@ def test_section_4_accept_revise_discard(score: float, decision: str) -> None:
 
 
 def test_section_5_three_retries_after_the_first_attempt() -> None:
-    assert [may_retry(done, 3, 50, 60) for done in (1, 2, 3, 4)] == [True, True, True, False]
+    assert [may_retry(attempts, 3, 50, 60) for attempts in (1, 2, 3, 4)] == [True, True, True, False]
     assert not may_retry(1, 3, 60, 60)
     assert not may_retry(1, 0, 0, 60)
 

@@ -31,8 +31,8 @@ async def test_a_rehearsal_is_whole_differs_per_department_and_says_what_it_is(
     assert "Rehearsal" in (await page(store, result))
 
 
-async def page(store: Store, found: podium.RunResult) -> str:
-    made = next(artifact for artifact in found.artifacts if artifact.name == "deliverable.html")
+async def page(store: Store, result: podium.RunResult) -> str:
+    made = next(artifact for artifact in result.artifacts if artifact.name == "deliverable.html")
     return (await store.get_blob(made.blob)).decode()
 
 

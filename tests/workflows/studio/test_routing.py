@@ -243,13 +243,13 @@ async def test_the_seeds_examples_are_routed_without_a_call(store: Store) -> Non
 
 
 async def test_keywords_decide_where_the_model_fails_or_finds_nothing(store: Store) -> None:
-    for answer, said in (
+    for answer, message in (
         (RuntimeError("down"), "Routing by a model failed"),
         ({"scores": [{"department": "audio", "relevance": 0}]}, "no department relevant"),
     ):
         result = await make(store, Crew({"route": answer}), "Make something beautiful")
         assert (result.status, result.output["routing"]["primary"]) == ("completed", "story")
-        assert any(said in warning for warning in result.warnings)
+        assert any(message in warning for warning in result.warnings)
     everywhere = {"scores": [{"department": key, "relevance": 0} for key in FILM.departments]}
     result = await make(store, Crew({"route": everywhere}), WORKED, router="model")
     assert result.output["routing"]["supporting"] == ["character", "visual", "audio"]

@@ -203,9 +203,9 @@ def test_departments_in_a_circle_are_found() -> None:
     assert circle_in({"a": ["b"], "b": ["c"], "c": ["a"], "d": ["a"]}) in (["a", "b", "c"], ["b", "c", "a"])
     assert circle_in({"a": ["b", "c"], "b": ["c"], "c": []}) == []
     layers = {
-        f"n{layer}-{one}": [f"n{layer - 1}-{two}" for two in range(4)]
+        f"n{layer}-{number}": [f"n{layer - 1}-{below}" for below in range(4)]
         for layer in range(40)
-        for one in range(4)
+        for number in range(4)
     }
     assert circle_in(layers) == [], "a dense graph is looked through at once"
 
@@ -292,7 +292,7 @@ def test_where_skills_do_not_decide_success_does_and_then_the_file() -> None:
         )
 
     assert chosen("x") == ["profile", "personality"]
-    learnt = {one.agent_id: one for one in (past("makeup", 0.9), past("profile", 0.1))}
+    learnt = {specialist.agent_id: specialist for specialist in (past("makeup", 0.9), past("profile", 0.1))}
     assert chosen("x", learnt=learnt) == ["makeup", "personality"], "a newcomer goes before a failure"
 
 
@@ -305,7 +305,7 @@ def test_inactive_specialists_are_never_chosen(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "other"),
     [
         ("stealing", "steal"),
         ("stories", "story"),
@@ -316,5 +316,5 @@ def test_inactive_specialists_are_never_chosen(tmp_path: Path) -> None:
         ("dresses", "dress"),
     ],
 )
-def test_forms_of_a_word_have_one_stem(one: str, other: str) -> None:
-    assert stem(one) == stem(other)
+def test_forms_of_a_word_have_one_stem(first: str, other: str) -> None:
+    assert stem(first) == stem(other)

@@ -238,7 +238,9 @@ async def test_out_of_budget_the_master_sums_up_what_there_is(store: Store) -> N
     assert (result.status, result.stop_reason) == ("partial", "budget")
     assert len(crew.calls) <= 20
     assert crew.paths[-1] == "aggregate", "from the closing reserve"
-    statuses = {one["departmentId"]: one["status"] for one in result.output["departments"]}
+    statuses = {
+        department["departmentId"]: department["status"] for department in result.output["departments"]
+    }
     assert "unfinished" in statuses.values()
     assert result.output["deliverable"].startswith(f"# {WORKED}\n\nAll in all.")
     before = len(crew.calls)
@@ -246,7 +248,7 @@ async def test_out_of_budget_the_master_sums_up_what_there_is(store: Store) -> N
         await podium.resume(result.run_id, model=crew, store=store, budget=Budget(calls=200))
     ).result()
     assert whole.status == "completed", whole.error
-    assert {one["status"] for one in whole.output["departments"]} == {"completed"}
+    assert {department["status"] for department in whole.output["departments"]} == {"completed"}
     fresh = Crew()
     assert (await make(store, fresh)).status == "completed"
     assert len(crew.calls) - before == len(fresh.calls) - before + 1, "only the summing up is done once more"
@@ -255,7 +257,9 @@ async def test_out_of_budget_the_master_sums_up_what_there_is(store: Store) -> N
     log = await RunEvents.of(store, result.run_id)
     assert len(log.of_type("department_completed")) == 4
     reviewed = log.of_type("specialist_reviewed")
-    assert [one["status"] for one in reviewed] == ["approved"] * 8, "an empty budget is nobody's failure"
+    assert [review["status"] for review in reviewed] == ["approved"] * 8, (
+        "an empty budget is nobody's failure"
+    )
 
 
 async def test_a_batch_that_a_budget_cuts_short_goes_on_later(store: Store) -> None:

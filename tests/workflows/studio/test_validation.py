@@ -32,10 +32,10 @@ async def test_a_conflict_is_resolved_by_the_head_that_yields_and_the_result_sho
     crew = Crew({"validate": DOOR, "validate#2": NONE, "*/resolve": gives_way("THE RED DOOR CREAKS")})
     result = await make(store, crew, "x", **TWO)
     assert result.status == "completed"
-    (one,) = result.output["conflicts"]
-    assert (one["status"], one["kind"], one["severity"]) == ("resolved", "direct", "high")
-    assert (one["departments"], one["reason"]) == (["story", "audio"], "red is nicer")
-    yielded = one["yielded"]
+    (conflict,) = result.output["conflicts"]
+    assert (conflict["status"], conflict["kind"], conflict["severity"]) == ("resolved", "direct", "high")
+    assert (conflict["departments"], conflict["reason"]) == (["story", "audio"], "red is nicer")
+    yielded = conflict["yielded"]
     assert department(result, yielded)["output"] == "THE RED DOOR CREAKS"
     name = department(result, yielded)["departmentName"]
     assert f"Resolved: {name} yielded, because red is nicer" in await artifact(store, result, "record.md")
@@ -53,9 +53,9 @@ async def test_a_head_that_yields_settles_all_conflicts_between_the_same_departm
     result = await make(store, crew, "x", **TWO)
     (call,) = crew.asked_to("resolve")
     assert "The lamp burns here and is broken there." in call.prompt
-    assert [one["status"] for one in result.output["conflicts"]] == ["resolved", "resolved"]
+    assert [conflict["status"] for conflict in result.output["conflicts"]] == ["resolved", "resolved"]
     log = await RunEvents.of(store, result.run_id)
-    assert [one["id"] for one in log.of_type("conflict_resolved")] == ["c1", "c2"]
+    assert [event["id"] for event in log.of_type("conflict_resolved")] == ["c1", "c2"]
 
 
 async def test_the_less_relevant_department_is_asked_first_and_the_other_hears_its_reason(
@@ -82,8 +82,8 @@ async def test_after_two_rounds_a_conflict_stays_unresolved_and_is_shown(store: 
     result = await make(store, crew, "x", **TWO)
     assert result.status == "completed"
     assert (len(crew.asked_to("validate")), len(crew.asked_to("resolve"))) == (2, 4)
-    (one,) = result.output["conflicts"]
-    assert (one["status"], one["rounds"], len(one["said"])) == ("unresolved", 2, 4)
+    (conflict,) = result.output["conflicts"]
+    assert (conflict["status"], conflict["rounds"], len(conflict["said"])) == ("unresolved", 2, 4)
     record = await artifact(store, result, "record.md")
     assert record.index("**Unresolved.**") < record.index("## Story Department"), "at the top"
     assert "Unresolved" not in result.output["deliverable"]
@@ -96,8 +96,8 @@ async def test_what_the_last_round_changed_is_checked_again(store: Store) -> Non
     crew = Crew(script)
     result = await make(store, crew, "x", **TWO)
     assert "STILL BLUE" in crew.asked("validate#3")[0].prompt
-    (one,) = result.output["conflicts"]
-    assert (one["status"], one["yielded"]) == ("unresolved", None), "it only said that it yields"
+    (conflict,) = result.output["conflicts"]
+    assert (conflict["status"], conflict["yielded"]) == ("unresolved", None), "it only said that it yields"
     mended = Crew({**script, "validate#3": NONE})
     assert (await make(store, mended, "x", **TWO)).output["conflicts"][0]["status"] == "resolved"
 
@@ -120,9 +120,9 @@ async def test_departments_of_a_conflict_may_be_named(store: Store) -> None:
 async def test_a_conflict_that_comes_back_is_open_again(store: Store) -> None:
     crew = Crew({"*/validate": DOOR, "*/resolve": [gives_way("A"), STAYS]})
     result = await make(store, crew, "x", **TWO)
-    (one,) = result.output["conflicts"]
-    assert one["status"] == "unresolved"
-    assert "had yielded, but it is still there" in one["said"][0]
+    (conflict,) = result.output["conflicts"]
+    assert conflict["status"] == "unresolved"
+    assert "had yielded, but it is still there" in conflict["said"][0]
 
 
 async def test_several_conflicts_are_settled_one_by_one(store: Store) -> None:
@@ -134,8 +134,8 @@ async def test_several_conflicts_are_settled_one_by_one(store: Store) -> None:
     }
     crew = Crew({"validate": both, "validate#2": NONE, "*/resolve": gives_way("NEW")})
     result = await make(store, crew, "x", **TWO)
-    assert [one["id"] for one in result.output["conflicts"]] == ["c1", "c2"]
-    assert {one["status"] for one in result.output["conflicts"]} == {"resolved"}
+    assert [conflict["id"] for conflict in result.output["conflicts"]] == ["c1", "c2"]
+    assert {conflict["status"] for conflict in result.output["conflicts"]} == {"resolved"}
 
 
 async def test_a_validation_that_names_nobody_we_know_is_sent_back(store: Store) -> None:
@@ -162,9 +162,9 @@ async def test_a_head_that_yields_without_a_text_is_sent_back(store: Store) -> N
 async def test_a_head_that_cannot_answer_leaves_it_to_the_other(store: Store) -> None:
     crew = Crew({"validate": DOOR, "validate#2": NONE, "resolve[c1-story-1]/resolve": RuntimeError("out")})
     result = await make(store, crew, "x", **TWO)
-    (one,) = result.output["conflicts"]
-    assert one["yielded"] == "audio"
-    assert "Story Department could not answer" in one["said"][0]
+    (conflict,) = result.output["conflicts"]
+    assert conflict["yielded"] == "audio"
+    assert "Story Department could not answer" in conflict["said"][0]
 
 
 async def test_one_department_is_not_checked_against_itself(store: Store) -> None:
@@ -184,8 +184,8 @@ async def test_low_conflicts_alone_are_listed_and_cost_no_round(store: Store) ->
     crew = Crew({"*/validate": {"conflicts": [low("story", "audio")]}})
     result = await make(store, crew, "x", **TWO)
     assert (len(crew.asked_to("validate")), crew.asked_to("resolve")) == (1, [])
-    (one,) = result.output["conflicts"]
-    assert (one["status"], one["severity"], one["rounds"]) == ("unresolved", "low", 0)
+    (conflict,) = result.output["conflicts"]
+    assert (conflict["status"], conflict["severity"], conflict["rounds"]) == ("unresolved", "low", 0)
     assert "dusk or evening" in crew.asked("aggregate")[0].prompt, "the master decides it"
     assert "dusk or evening **Listed only**" in await artifact(store, result, "record.md")
     page = await artifact(store, result, "record.html")
@@ -200,7 +200,7 @@ async def test_a_higher_conflict_costs_a_round_in_which_low_ones_are_not_asked_a
     crew = Crew({"validate": both, "validate#2": NONE, "*/resolve": gives_way("NEW")})
     result = await make(store, crew, "x", departments="story,audio,character")
     assert [call.path for call in crew.asked_to("resolve")] == ["resolve[c2-story-1]/resolve"]
-    assert [one["status"] for one in result.output["conflicts"]] == ["unresolved", "resolved"]
+    assert [conflict["status"] for conflict in result.output["conflicts"]] == ["unresolved", "resolved"]
     assert len(crew.asked_to("validate")) == 2
 
 
@@ -210,7 +210,7 @@ async def test_a_rewrite_settles_low_conflicts_between_the_same_departments(stor
     result = await make(store, crew, "x", **TWO)
     (call,) = crew.asked_to("resolve")
     assert "dusk or evening" in call.prompt
-    assert [one["status"] for one in result.output["conflicts"]] == ["resolved", "resolved"]
+    assert [conflict["status"] for conflict in result.output["conflicts"]] == ["resolved", "resolved"]
 
 
 async def test_where_only_low_conflicts_are_left_no_second_round_is_held(store: Store) -> None:

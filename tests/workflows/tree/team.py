@@ -25,7 +25,8 @@ def step(
 
 def band(index: int, *steps: str | dict[str, Any], parallel: bool = True) -> dict[str, Any]:
     made = [
-        step(one, index=n) if isinstance(one, str) else {**one, "stepIndex": n} for n, one in enumerate(steps)
+        step(planned, index=n) if isinstance(planned, str) else {**planned, "stepIndex": n}
+        for n, planned in enumerate(steps)
     ]
     return {"index": index, "goal": f"goal {index}", "parallelizable": parallel, "steps": made}
 
@@ -67,7 +68,7 @@ def leaf(
     made = list(artifacts) or [document()]
     return {
         "actions": list(actions), "artifacts": made, "scratchpad": NOTE,
-        "result": result(*(one["label"] for one in made), met=met),
+        "result": result(*(artifact["label"] for artifact in made), met=met),
     }  # fmt: skip
 
 
@@ -83,7 +84,7 @@ def aggregate(
     hints: Sequence[str] | None = None,
 ) -> dict[str, Any]:
     made = list(artifacts) or [document("synthesis", "Synthesis")]
-    labels = [one["label"] for one in made] if hints is None else hints
+    labels = [artifact["label"] for artifact in made] if hints is None else hints
     return {
         "synthesis": {"summary": "all in all", "keyFindings": ["one"], "gaps": list(gaps)},
         "artifacts": made, "scratchpad": NOTE, "result": result(*labels, met=met),

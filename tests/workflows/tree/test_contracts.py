@@ -33,13 +33,13 @@ def test_planner_rule_1_a_plan_must_have_bands() -> None:
 @pytest.mark.parametrize("indices", [(1, 2), (0, 2), (0, 0), (-1, 0)])
 def test_planner_rule_2_bands_are_indexed_from_0_without_a_hole(indices: tuple[int, int]) -> None:
     bands = [band(index, f"s{n}") for n, index in enumerate(indices)]
-    said = refused(PlannerOutput, plan(*bands))
-    assert f"bands must be indexed from 0..n-1: expected 0..1, got {indices[0]}, {indices[1]}" in said
+    message = refused(PlannerOutput, plan(*bands))
+    assert f"bands must be indexed from 0..n-1: expected 0..1, got {indices[0]}, {indices[1]}" in message
 
 
 def test_planner_rule_3_step_ids_are_unique_within_a_plan() -> None:
-    said = refused(PlannerOutput, plan(band(0, "a", "b"), band(1, "a")))
-    assert "step ids must be unique within a plan; repeated: a" in said
+    message = refused(PlannerOutput, plan(band(0, "a", "b"), band(1, "a")))
+    assert "step ids must be unique within a plan; repeated: a" in message
 
 
 def test_planner_rule_4_the_scratchpad_is_required_every_time() -> None:
@@ -49,9 +49,9 @@ def test_planner_rule_4_the_scratchpad_is_required_every_time() -> None:
 
 
 def test_all_broken_rules_of_a_plan_are_reported_at_once() -> None:
-    said = refused(PlannerOutput, plan(band(0, "a"), band(2, "a")))
-    assert "bands must be indexed" in said
-    assert "step ids must be unique" in said
+    message = refused(PlannerOutput, plan(band(0, "a"), band(2, "a")))
+    assert "bands must be indexed" in message
+    assert "step ids must be unique" in message
 
 
 def test_a_band_without_steps_is_no_band() -> None:
@@ -75,16 +75,16 @@ def test_executor_rule_1_there_is_always_a_result() -> None:
 @pytest.mark.parametrize("gone", ["title", "documentMarkdown"])
 def test_executor_rule_2_a_document_has_a_title_and_markdown(gone: str) -> None:
     bare = {name: value for name, value in document().items() if name != gone}
-    said = refused(ExecutorOutput, leaf(bare))
-    assert f"a document artifact must include title and documentMarkdown: doc has no {gone}" in said
+    message = refused(ExecutorOutput, leaf(bare))
+    assert f"a document artifact must include title and documentMarkdown: doc has no {gone}" in message
 
 
 def test_executor_rule_3_hints_name_artifacts_that_are_defined() -> None:
     answer = leaf(document("real"))
     answer["result"]["parentHint"]["artifactLabels"] = ["real", "invented"]
-    said = refused(ExecutorOutput, answer)
-    assert "artifactLabels must reference artifacts defined above: invented is not among them" in said
-    assert "(defined: real)" in said
+    message = refused(ExecutorOutput, answer)
+    assert "artifactLabels must reference artifacts defined above: invented is not among them" in message
+    assert "(defined: real)" in message
 
 
 def test_the_primary_artifact_is_one_that_is_defined() -> None:
@@ -127,8 +127,8 @@ def test_the_aggregator_shows_synthesis_result_next_and_notes() -> None:
 
 
 def test_an_aggregators_documents_have_title_and_markdown_too() -> None:
-    said = refused(AggregatorOutput, aggregate({"type": "document", "label": "d"}))
-    assert "d has no title and no documentMarkdown" in said
+    message = refused(AggregatorOutput, aggregate({"type": "document", "label": "d"}))
+    assert "d has no title and no documentMarkdown" in message
 
 
 @pytest.mark.parametrize(
@@ -146,8 +146,8 @@ def test_the_primary_artifact_is_named_marked_or_the_only_document(
     answer = aggregate(*artifacts)
     if primary:
         answer["result"]["primaryArtifactLabel"] = primary
-    found = AggregatorOutput.model_validate(answer).primary
-    assert (found and found.label) == label
+    chosen = AggregatorOutput.model_validate(answer).primary
+    assert (chosen and chosen.label) == label
 
 
 # ── both directions ──

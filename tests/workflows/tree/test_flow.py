@@ -54,7 +54,7 @@ async def test_checklist_2_children_appear_with_the_right_parents(store: Store) 
         "root/c/deep": ("root/c", 2),
     }  # fmt: skip
     delegated = {
-        (one["nodeId"], one["stepId"], one["childNodeId"]) for one in logged.of_type("node_delegated")
+        (event["nodeId"], event["stepId"], event["childNodeId"]) for event in logged.of_type("node_delegated")
     }
     assert delegated == {
         ("root", "a", "root/a"), ("root", "b", "root/b"), ("root", "c", "root/c"),
@@ -89,19 +89,19 @@ async def test_checklist_4_a_parents_hint_refers_to_its_childrens_artifacts(stor
 async def test_checklist_5_the_root_ends_with_a_synthesis_document_as_primary_artifact(store: Store) -> None:
     text = "# The answer\n\nForty-two."
     team = Team({"plan": plan(band(0, "a")), "aggregate": aggregate(document("answer", "The answer", text))})
-    found = await grow(store, team)
-    assert found.output["document"] == text
-    (made,) = (await RunEvents.of(store, found.run_id)).of_type("artifact_created", nodeId="root")
-    assert found.output["result"]["primaryArtifactId"] == made["artifactId"]
-    kept = next(one for one in found.artifacts if one.id == made["artifactId"])
+    result = await grow(store, team)
+    assert result.output["document"] == text
+    (made,) = (await RunEvents.of(store, result.run_id)).of_type("artifact_created", nodeId="root")
+    assert result.output["result"]["primaryArtifactId"] == made["artifactId"]
+    kept = next(artifact for artifact in result.artifacts if artifact.id == made["artifactId"])
     assert (kept.name, kept.media_type) == ("answer.md", "text/markdown")
 
 
 async def test_a_root_without_a_document_is_sent_back_with_that_rule(store: Store) -> None:
     data: dict[str, Any] = {"type": "json", "label": "data", "jsonPayload": {}}
     team = Team({"plan": plan(band(0, "a")), "aggregate": [aggregate(data), aggregate()]})
-    found = await grow(store, team)
-    assert found.status == "completed"
+    result = await grow(store, team)
+    assert result.status == "completed"
     assert "the root must produce a synthesis document" in team.asked("aggregate")[1].prompt
     alone = Team({"execute": [leaf(data), leaf()]})
     assert (await grow(store, alone)).output["document"] == "# A title\n\nText."
@@ -124,8 +124,8 @@ async def test_the_order_of_events_of_three_levels_with_one_replan(store: Store)
             "aggregate#2": aggregate(),
         }
     )
-    found = await grow(store, team)
-    logged = await RunEvents.of(store, found.run_id)
+    result = await grow(store, team)
+    logged = await RunEvents.of(store, result.run_id)
     leaf_end = ["scratchpad_updated", "artifact_created", "parent_hint", "node_result", "node_completed"]
     one_leaf = [
         "scratchpad_linked",
@@ -168,8 +168,8 @@ async def test_the_order_of_events_of_three_levels_with_one_replan(store: Store)
         return " ".join(part for part in parts if part)
 
     assert [line(name, data) for name, data in logged.rows] == expected
-    assert found.status == "completed"
-    assert [one["version"] for one in logged.of_type("plan_created", nodeId="root")] == [1, 2]
+    assert result.status == "completed"
+    assert [event["version"] for event in logged.of_type("plan_created", nodeId="root")] == [1, 2]
 
 
 async def test_every_event_has_the_fields_of_the_contract(store: Store) -> None:
@@ -257,7 +257,7 @@ async def test_bands_are_ordered_by_index_and_steps_by_step_index(store: Store) 
     zero = {**band(0), "parallelizable": False, "steps": mixed}
     team = Team({"plan": plan(band(1, "last"), zero)})
     logged = await RunEvents.of(store, (await grow(store, team)).run_id)
-    assert [one["stepId"] for one in logged.of_type("step_created")] == ["early", "late", "last"]
+    assert [event["stepId"] for event in logged.of_type("step_created")] == ["early", "late", "last"]
     assert [path for path in team.paths if path.endswith("/execute")] == [
         "early/execute", "late/execute", "last/execute",
     ]  # fmt: skip
@@ -272,13 +272,13 @@ async def test_a_replan_keeps_what_succeeded_and_is_unchanged(store: Store) -> N
         {"plan": plan(band(0, "a", "b")), "plan#2": again,
          "aggregate": aggregate(replan="c is missing"), "aggregate#2": aggregate()}
     )  # fmt: skip
-    found = await grow(store, team)
+    result = await grow(store, team)
     assert team.paths.count("a/execute") == 1, "unchanged and succeeded"
     assert "b#2/execute" in team.paths, "its criteria changed"
     assert "c/execute" in team.paths
-    logged = await RunEvents.of(store, found.run_id)
-    (asked,) = logged.of_type("replan_requested")
-    assert asked == {"nodeId": "root", "reason": "c is missing", "basedOnChildIds": ["root/a", "root/b"]}
+    logged = await RunEvents.of(store, result.run_id)
+    (replan,) = logged.of_type("replan_requested")
+    assert replan == {"nodeId": "root", "reason": "c is missing", "basedOnChildIds": ["root/a", "root/b"]}
     last = logged.of_type("node_aggregated", nodeId="root")[-1]
     assert last["childIds"] == ["root/a", "root/b#2", "root/c"]
     second = team.asked("plan#2")[0].prompt
@@ -299,12 +299,12 @@ async def test_a_refused_replan_completes_as_partial(store: Store) -> None:
     team = Team(
         {"plan": plan(band(0, "a")), "plan#2": plan(band(0, "a")), "*/aggregate": aggregate(replan="more")}
     )
-    found = await grow(store, team)
-    logged = await RunEvents.of(store, found.run_id)
+    result = await grow(store, team)
+    logged = await RunEvents.of(store, result.run_id)
     assert (len(logged.of_type("replan_requested")), team.paths.count("a/execute")) == (1, 1)
     assert logged.messages("root")[-1] == "guard:maxReplansPerNode"
     assert logged.of_type("node_completed", nodeId="root")[0]["outcome"] == "partial"
-    assert found.status == "completed"
+    assert result.status == "completed"
     none = Team({"plan": plan(band(0, "a")), "*/aggregate": aggregate(replan="more")})
     logged = await RunEvents.of(store, (await grow(store, none, replans=0)).run_id)
     assert logged.of_type("replan_requested") == []
@@ -316,8 +316,8 @@ async def test_a_replan_that_renames_a_kept_step_is_sent_back(store: Store) -> N
          "aggregate": aggregate(replan="again"), "aggregate#2": aggregate()}
     )  # fmt: skip
     assert (await grow(store, team)).status == "completed"
-    said = team.asked("plan#2")[1].prompt
-    assert "step ids must be stable when a node is planned again: 'Do a' was 'a', now 'z'" in said
+    prompt = team.asked("plan#2")[1].prompt
+    assert "step ids must be stable when a node is planned again: 'Do a' was 'a', now 'z'" in prompt
 
 
 async def test_a_replan_may_decide_to_execute_and_sees_what_the_children_made(store: Store) -> None:
@@ -325,9 +325,9 @@ async def test_a_replan_may_decide_to_execute_and_sees_what_the_children_made(st
         {"plan": plan(band(0, "a")), "plan#2": execute(), "aggregate": aggregate(replan="do it yourself"),
          "a/execute": leaf(document("part", "A part", "The part's text."))}
     )  # fmt: skip
-    found = await grow(store, team)
+    result = await grow(store, team)
     assert "The part's text." in team.asked("execute")[0].prompt
-    assert found.output["document"] == "# A title\n\nText."
+    assert result.output["document"] == "# A title\n\nText."
 
 
 # ── guards ──
@@ -335,10 +335,10 @@ async def test_a_replan_may_decide_to_execute_and_sees_what_the_children_made(st
 
 async def test_at_the_deepest_level_nobody_plans(store: Store) -> None:
     team = Team({"*/plan": plan(band(0, "again"))})
-    found = await grow(store, team, max_depth=2)
+    result = await grow(store, team, max_depth=2)
     assert [path for path in team.paths if path.endswith("plan")] == ["plan", "again/plan"]
     assert "again/again/execute" in team.paths
-    logged = await RunEvents.of(store, found.run_id)
+    logged = await RunEvents.of(store, result.run_id)
     (deepest,) = logged.of_type("node_status", nodeId="root/again/again")
     assert (deepest["status"], deepest["role"], deepest["message"]) == (
         "executing",
@@ -403,8 +403,8 @@ async def test_the_root_is_planned_by_a_powerful_model_and_easy_leaves_are_done_
     file.write_text(PROFILES)
     names = ("fast", "balanced", "powerful")
     settings = podium.Settings(profiles={name: f"python:{file}:{name}" for name in names})
-    found = await podium.run("tree", "x", store=store, settings=settings, options=BARE)
-    assert found.status == "completed", found.error
+    result = await podium.run("tree", "x", store=store, settings=settings, options=BARE)
+    assert result.status == "completed", result.error
     assert {path: profile for profile, path in load_module(file).asked} == {
         "plan": "powerful", "easy/plan": "balanced", "hard/plan": "balanced", "easy/execute": "fast",
         "hard/execute": "balanced", "aggregate": "balanced",
@@ -419,9 +419,9 @@ async def test_one_child_of_each_band_fails_and_the_root_completes_with_the_gaps
         {"plan": plan(band(0, "a", "b"), band(1, "c", "d")), "b/execute": RuntimeError("no source"),
          "c/plan": "this is no plan", "aggregate": aggregate(gaps=["b", "c"])}
     )  # fmt: skip
-    found = await grow(store, team)
-    assert found.status == "completed"
-    logged = await RunEvents.of(store, found.run_id)
+    result = await grow(store, team)
+    assert result.status == "completed"
+    logged = await RunEvents.of(store, result.run_id)
     failed = {data["nodeId"]: data for data in logged.of_type("node_failed")}
     assert set(failed) == {"root/b", "root/c"}
     assert "no source" in failed["root/b"]["error"]
@@ -432,34 +432,34 @@ async def test_one_child_of_each_band_fails_and_the_root_completes_with_the_gaps
     assert "It returned nothing: RuntimeError: no source" in prompt
     assert "d: Do d (completed, success)" in prompt, "its siblings went on"
     assert logged.of_type("node_completed", nodeId="root")[0]["outcome"] == "partial"
-    assert [warning.split(":")[0] for warning in found.warnings] == [
+    assert [warning.split(":")[0] for warning in result.warnings] == [
         "Do b failed",
         "Do c failed",
         *["Missing"] * 2,
     ]
-    assert found.output["gaps"] == ["b", "c"]
-    statuses = {row["nodeId"]: row["status"] for row in found.output["nodes"]}
+    assert result.output["gaps"] == ["b", "c"]
+    statuses = {row["nodeId"]: row["status"] for row in result.output["nodes"]}
     assert statuses["root/b"] == "failed"
     assert logged.of_type("step_status", stepId="b")[-1]["status"] == "failed"
 
 
 async def test_a_root_that_is_not_met_is_partial_with_its_gaps(store: Store) -> None:
     team = Team({"plan": plan(band(0, "a")), "aggregate": aggregate(met=False, gaps=["the prices"])})
-    found = await grow(store, team)
-    assert (found.status, found.stop_reason) == ("partial", "not met")
-    assert found.output["gaps"] == ["the prices"]
-    assert found.warnings == ["Missing: the prices"]
-    assert found.output["document"].startswith("# A title")
+    result = await grow(store, team)
+    assert (result.status, result.stop_reason) == ("partial", "not met")
+    assert result.output["gaps"] == ["the prices"]
+    assert result.warnings == ["Missing: the prices"]
+    assert result.output["document"].startswith("# A title")
 
 
 async def test_a_tree_has_a_ceiling_on_its_nodes(store: Store) -> None:
     team = Team(
         {"plan": plan(band(0, "a", "b")), "a/plan": plan(band(0, "x", "y")), "b/plan": plan(band(0, "z"))}
     )
-    found = await grow(store, team, max_nodes=5)
-    assert found.status == "completed"
-    assert len(found.output["nodes"]) <= 5
-    logged = await RunEvents.of(store, found.run_id)
+    result = await grow(store, team, max_nodes=5)
+    assert result.status == "completed"
+    assert len(result.output["nodes"]) <= 5
+    logged = await RunEvents.of(store, result.run_id)
     assert "guard:maxNodes" in logged.messages("root/a")
     assert not team.asked("a/plan"), "a planner that can only answer execute is not asked"
 
@@ -468,16 +468,16 @@ async def test_a_node_whose_aggregator_fails_is_a_gap_of_its_parent(store: Store
     team = Team(
         {"plan": plan(band(0, "a")), "a/plan": plan(band(0, "x")), "a/aggregate": RuntimeError("lost")}
     )
-    found = await grow(store, team)
-    assert found.status == "completed"
+    result = await grow(store, team)
+    assert result.status == "completed"
     assert "It returned nothing: RuntimeError: lost" in team.asked("aggregate")[0].prompt
 
 
 async def test_the_roots_own_planner_fails_and_so_does_the_run(store: Store) -> None:
-    found = await grow(store, Team({"plan": RuntimeError("no idea")}))
-    assert found.status == "failed"
-    assert "no idea" in found.error
-    logged = await RunEvents.of(store, found.run_id)
+    result = await grow(store, Team({"plan": RuntimeError("no idea")}))
+    assert result.status == "failed"
+    assert "no idea" in result.error
+    logged = await RunEvents.of(store, result.run_id)
     assert logged.rows[-1][0] == "node_failed"
     assert logged.rows[-1][1]["nodeId"] == "root"
 
@@ -487,28 +487,28 @@ async def test_the_roots_own_planner_fails_and_so_does_the_run(store: Store) -> 
 
 async def test_out_of_budget_the_root_aggregates_what_is_there_from_the_reserve(store: Store) -> None:
     team = Team({"plan": plan(band(0, "a", parallel=False), band(1, "b"))})
-    found = await grow(store, team, budget=Budget(calls=4), concurrency=1)
-    assert (found.status, found.stop_reason) == ("partial", "budget")
+    result = await grow(store, team, budget=Budget(calls=4), concurrency=1)
+    assert (result.status, result.stop_reason) == ("partial", "budget")
     assert team.paths == ["plan", "a/plan", "a/execute", "aggregate"]
     prompt = team.asked("aggregate")[0].prompt
     assert "a: Do a (completed, success)" in prompt
     assert "b: Do b (blocked)" in prompt
-    assert found.output["document"] == "# A title\n\nText."
-    logged = await RunEvents.of(store, found.run_id)
+    assert result.output["document"] == "# A title\n\nText."
+    logged = await RunEvents.of(store, result.run_id)
     assert logged.messages("root/b") == ["budget:calls"]
-    handle = await podium.resume(found.run_id, model=team, store=store, budget=Budget(calls=20))
+    handle = await podium.resume(result.run_id, model=team, store=store, budget=Budget(calls=20))
     whole = await handle.result()
     assert (whole.status, len(team.calls)) == ("completed", 4 + 3), "b planned, b executed, root aggregated"
     assert {row["status"] for row in whole.output["nodes"]} == {"completed"}
-    replayed = await podium.replay(found.run_id, store=store)
+    replayed = await podium.replay(result.run_id, store=store)
     assert replayed.output == whole.output
 
 
 async def test_a_budget_of_what_it_costs_is_enough_and_nothing_is_asked_twice(store: Store) -> None:
     """plan, a: plan, execute, b: plan, execute, aggregate: six calls."""
     team = Team({"plan": plan(band(0, "a", "b"))})
-    found = await grow(store, team, budget=Budget(calls=6), concurrency=1)
-    assert (found.status, len(team.calls)) == ("completed", 6)
+    result = await grow(store, team, budget=Budget(calls=6), concurrency=1)
+    assert (result.status, len(team.calls)) == ("completed", 6)
     tight = Team({"plan": plan(band(0, "a", "b"))})
     first = await grow(store, tight, budget=Budget(calls=5), concurrency=1)
     assert (first.status, len(tight.calls)) == ("partial", 5)
@@ -526,10 +526,10 @@ async def test_a_budget_of_what_it_costs_is_enough_and_nothing_is_asked_twice(st
 
 async def test_without_any_reserve_the_tree_is_reported_as_it_stands(store: Store) -> None:
     team = Team({"plan": plan(band(0, "a", "b", parallel=False))})
-    found = await grow(store, team, budget=Budget(calls=3, usd=None), concurrency=1)
-    assert (found.status, found.stop_reason) == ("partial", "budget")
+    result = await grow(store, team, budget=Budget(calls=3, usd=None), concurrency=1)
+    assert (result.status, result.stop_reason) == ("partial", "budget")
     assert len(team.calls) <= 3
-    assert "the tree as it stands" in found.output["document"] or found.output["result"]
+    assert "the tree as it stands" in result.output["document"] or result.output["result"]
     empty = await grow(store, Team(), budget=Budget(calls=0))
     assert (empty.status, empty.stop_reason) == ("partial", "budget")
     assert "with 0 of 1 nodes completed" in empty.output["document"]
@@ -540,11 +540,11 @@ async def test_open_inner_nodes_never_take_what_the_root_needs(store: Store) -> 
     team = Team(
         {"plan": plan(band(0, "a", "b")), "a/plan": plan(band(0, *"xyz")), "b/plan": plan(band(0, *"xyz"))}
     )
-    found = await grow(store, team, budget=Budget(calls=12), concurrency=1)
-    assert found.status == "partial"
+    result = await grow(store, team, budget=Budget(calls=12), concurrency=1)
+    assert result.status == "partial"
     assert len(team.calls) <= 12
     assert "aggregate" in team.paths[-1].split("/")[-1]
-    assert found.output["document"] == "# A title\n\nText.", "written by the root's aggregator"
+    assert result.output["document"] == "# A title\n\nText.", "written by the root's aggregator"
 
 
 # ── people ──
@@ -573,21 +573,21 @@ async def test_planners_are_reported_how_much_time_is_left_and_a_resume_with_les
     store: Store,
 ) -> None:
     team = Team({"plan": plan(band(0, "a")), "a/execute": [RuntimeError("away"), leaf()]})
-    found = await grow(store, team, budget=Budget(seconds=90, calls=3))
-    assert found.status == "partial"
+    result = await grow(store, team, budget=Budget(seconds=90, calls=3))
+    assert result.status == "partial"
     logged = [call.prompt for call in team.asked_to("plan")]
     assert len(logged) == 2
     assert all("time left for the whole run: " in text and "no limit" not in text for text in logged)
-    handle = await podium.resume(found.run_id, model=team, store=store, budget=Budget(seconds=60, calls=30))
+    handle = await podium.resume(result.run_id, model=team, store=store, budget=Budget(seconds=60, calls=30))
     await handle.result()
     assert len(team.asked_to("plan")) == 2
 
 
 async def test_a_resume_that_is_given_a_time_limit_asks_no_planner_again(store: Store) -> None:
     team = Team({"plan": plan(band(0, "a"))})
-    found = await grow(store, team, budget=Budget(calls=3), concurrency=1)
-    assert found.status == "partial"
-    handle = await podium.resume(found.run_id, model=team, store=store, budget=Budget(seconds=600, calls=30))
+    result = await grow(store, team, budget=Budget(calls=3), concurrency=1)
+    assert result.status == "partial"
+    handle = await podium.resume(result.run_id, model=team, store=store, budget=Budget(seconds=600, calls=30))
     assert (await handle.result()).status == "completed"
     assert [call.path for call in team.asked_to("plan")] == ["plan", "a/plan"]
     assert all("time left for the whole run: no limit" in call.prompt for call in team.asked_to("plan"))

@@ -201,7 +201,9 @@ def test_a_tool_call_is_open_until_its_result() -> None:
     assert tree.nodes["root/b"].tools[0].ok is None
     answer = events.ToolCallResult(node_id="root/b", tool_name="search", ok=False, summary="", error="down")
     use = tree_of(*two_children(), ("b", request), ("b", answer)).nodes["root/b"].tools
-    assert [(one.tool, one.purpose, one.ok, one.error) for one in use] == [("search", "look", False, "down")]
+    assert [(event.tool, event.purpose, event.ok, event.error) for event in use] == [
+        ("search", "look", False, "down")
+    ]
 
 
 def test_a_resumed_tree_goes_on_where_its_budget_stopped_it() -> None:
@@ -221,8 +223,8 @@ def test_a_resumed_tree_goes_on_where_its_budget_stopped_it() -> None:
 
 
 def test_a_root_that_was_completed_stays_so_when_only_its_check_goes_on() -> None:
-    done = [*completed("a", "root/a"), *completed("b", "root/b"), *completed("", "root")]
-    tree = tree_of(*two_children(), *done, ("", RunResumed()))
+    finished = [*completed("a", "root/a"), *completed("b", "root/b"), *completed("", "root")]
+    tree = tree_of(*two_children(), *finished, ("", RunResumed()))
     assert root_of(tree).status == "completed"
 
 

@@ -127,7 +127,7 @@ def test_a_plan_over_a_cap_is_complained_of_once() -> None:
 
 def test_bands_and_steps_come_in_the_order_of_their_indices() -> None:
     mixed = plan_of(band(1, "c"), {**band(0), "steps": [{**step("b"), "stepIndex": 1}, step("a")]})
-    assert [[one.id for one in each.steps] for each in ordered(mixed)] == [["a", "b"], ["c"]]
+    assert [[step.id for step in each.steps] for each in ordered(mixed)] == [["a", "b"], ["c"]]
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_a_planner_that_plans_again_sees_the_old_plan_and_what_it_brought() -> N
     before = Attempt(1, plan_of(band(0, "a", "b")), {"a": returned("a")}, replan_reason="b is missing")
     context = planner_context(ROOT, TreeLimits(), None, "", before)
     assert context["existing_plan"]["replanReason"] == "b is missing"
-    assert [one["id"] for one in context["existing_plan"]["steps"]] == ["a", "b"]
+    assert [step["id"] for step in context["existing_plan"]["steps"]] == ["a", "b"]
     assert context["children"] == [
         {"stepId": "a", "title": "Do a", "status": "completed", "outcome": "success", "summary": "fine"}
     ]
@@ -250,7 +250,7 @@ def test_an_aggregator_sees_envelopes_documents_and_data_whole() -> None:
     context = aggregator_context(ROOT, "notes", [child, lost], 50_000)
     assert context["results"][0]["result"]["summary"] == "fine"
     assert context["results"][1]["error"] == "no source"
-    assert [(one["label"], len(one["text"])) for one in context["artifacts"]] == [
+    assert [(artifact["label"], len(artifact["text"])) for artifact in context["artifacts"]] == [
         ("a/doc", 9_000),
         ("a/data", 8),
     ]

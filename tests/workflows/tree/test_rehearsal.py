@@ -24,14 +24,14 @@ REQUESTS = [
 async def test_a_request_becomes_a_tree_of_two_levels_with_distinct_steps(
     store: Store, request_text: str
 ) -> None:
-    found = await podium.run("tree", request_text, model="rehearsal", store=store)
-    assert (found.status, found.rehearsal) == ("completed", True)
-    nodes = found.output["nodes"]
+    result = await podium.run("tree", request_text, model="rehearsal", store=store)
+    assert (result.status, result.rehearsal) == ("completed", True)
+    nodes = result.output["nodes"]
     assert {row["depth"] for row in nodes} == {0, 1, 2}
     titles = [row["title"] for row in nodes]
     assert len(set(titles)) == len(titles) >= 6
     assert {row["outcome"] for row in nodes} == {"success"}
-    document = found.output["document"]
+    document = result.output["document"]
     assert document.startswith(f"# {request_text}")
     assert LABEL in document
     assert all(row["title"] in document for row in nodes if row["depth"] == 1)
@@ -39,7 +39,8 @@ async def test_a_request_becomes_a_tree_of_two_levels_with_distinct_steps(
 
 async def test_different_requests_are_answered_differently(store: Store) -> None:
     documents = [
-        (await podium.run("tree", one, model="rehearsal", store=store)).output["document"] for one in REQUESTS
+        (await podium.run("tree", request, model="rehearsal", store=store)).output["document"]
+        for request in REQUESTS
     ]
     points = [tuple(re.findall(r"^- (.+)$", text, re.MULTILINE)) for text in documents]
     assert len(set(points)) == len(REQUESTS), "the points name words of the request"
@@ -58,16 +59,16 @@ async def test_different_requests_are_answered_differently(store: Store) -> None
     ],
 )
 def test_what_a_request_lists_becomes_its_steps(text: str, items: list[str]) -> None:
-    found = listed_items(text)
-    assert found[-len(items) :] == items if items else found == []
+    listed = listed_items(text)
+    assert listed[-len(items) :] == items if items else listed == []
 
 
 async def test_the_guards_hold_for_the_rehearsal_too(store: Store) -> None:
     options = {"max_depth": 1, "max_bands": 1, "max_steps": 2, "deliverable": "json"}
-    found = await podium.run("tree", REQUESTS[0], model="rehearsal", store=store, options=options)
-    assert found.status == "completed"
-    assert len(found.output["nodes"]) == 3
-    assert {one.name for one in found.artifacts} >= {"data.json", "synthesis.md"}
+    result = await podium.run("tree", REQUESTS[0], model="rehearsal", store=store, options=options)
+    assert result.status == "completed"
+    assert len(result.output["nodes"]) == 3
+    assert {artifact.name for artifact in result.artifacts} >= {"data.json", "synthesis.md"}
 
 
 async def test_a_rehearsal_with_a_folder_uses_a_tool(
@@ -75,22 +76,22 @@ async def test_a_rehearsal_with_a_folder_uses_a_tool(
 ) -> None:
     folder = tmp_path_factory.mktemp("notes")
     (folder / "prices.txt").write_text("tea 3")
-    found = await podium.run(
+    result = await podium.run(
         "tree", "How do tides work?", model="rehearsal", store=store, options={"files": str(folder)}
     )
-    assert found.status == "completed"
-    rows = await store.read(found.run_id, types=("tree.tool_call_result",))
+    assert result.status == "completed"
+    rows = await store.read(result.run_id, types=("tree.tool_call_result",))
     assert rows
     assert all(b'"ok":true' in row.data and b"prices.txt" in row.data for row in rows)
 
 
 async def test_umlauts_are_spelt_out_in_the_names_of_steps(store: Store) -> None:
-    found = await podium.run("tree", "Vergleiche Köln, Gießen und Düren", model="rehearsal", store=store)
-    names = [row["nodeId"] for row in found.output["nodes"]]
+    result = await podium.run("tree", "Vergleiche Köln, Gießen und Düren", model="rehearsal", store=store)
+    names = [row["nodeId"] for row in result.output["nodes"]]
     assert {"root/1-koeln", "root/2-giessen", "root/3-dueren"} <= set(names)
 
 
 async def test_codes_for_a_terminal_become_no_words_of_a_tree(store: Store) -> None:
-    found = await podium.run("tree", "Plan a \x1b[31mred\x1b[0m party", model="rehearsal", store=store)
-    assert "31m" not in str([row["title"] for row in found.output["nodes"]][1:])
-    assert "mred" not in found.output["document"]
+    result = await podium.run("tree", "Plan a \x1b[31mred\x1b[0m party", model="rehearsal", store=store)
+    assert "31m" not in str([row["title"] for row in result.output["nodes"]][1:])
+    assert "mred" not in result.output["document"]

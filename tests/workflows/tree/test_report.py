@@ -117,7 +117,7 @@ def test_the_tree_is_open_as_far_as_it_can_be_read_and_closed_below() -> None:
     assert open_levels(bush(6, 4)) == 2
     assert open_levels(bush(100, 1)) == 1
     details = [attributes for name, attributes in Tags(page()).tags if name == "details"]
-    assert all("open" in one for one in details if one.get("class") == "node")
+    assert all("open" in detail for detail in details if detail.get("class") == "node")
 
 
 def test_the_picture_has_words_for_those_who_do_not_see_it() -> None:

@@ -42,11 +42,11 @@ def found_by(call: podium.Call) -> str:
 async def test_an_executor_calls_a_tool(store: Store, folder: Path) -> None:
     read = ToolCall("read_file", {"path": "prices.txt", "purpose": "to see the prices"})
     team = Team({"execute": read, "execute/turn#2": leaf()})
-    found = await grow(store, team, files=str(folder))
+    result = await grow(store, team, files=str(folder))
     assert team.paths == ["plan", "execute", "execute/turn#2"]
     assert names(team.calls[1]) == ["list_files", "read_file", "search_files"]
     assert "coffee 4" in found_by(team.calls[2])
-    logged = await RunEvents.of(store, found.run_id)
+    logged = await RunEvents.of(store, result.run_id)
     assert logged.of_type("tool_call_requested") == [
         {
             "nodeId": "root",
@@ -60,7 +60,7 @@ async def test_an_executor_calls_a_tool(store: Store, folder: Path) -> None:
     assert "tea 3" in answered["summary"]
     assert logged.of_type("node_completed")[0]["metrics"]["toolCalls"] == 1
     (folder / "prices.txt").unlink()
-    assert (await podium.replay(found.run_id, store=store)).output == found.output
+    assert (await podium.replay(result.run_id, store=store)).output == result.output
 
 
 async def test_a_resumed_executor_calls_no_tool_again(store: Store, folder: Path) -> None:
@@ -82,9 +82,9 @@ async def test_calls_and_requests_together_are_at_most_six(store: Store, folder:
     read = ToolCall("read_file", {"path": "prices.txt"})
     wanted = wants(*[tool_call("read_file", path="prices.txt")] * 3)
     team = Team({"execute": lambda call: [read] * 5, "execute/turn#2": wanted, "execute#2": leaf()})
-    found = await grow(store, team, files=str(folder))
-    assert found.status == "completed"
-    logged = await RunEvents.of(store, found.run_id)
+    result = await grow(store, team, files=str(folder))
+    assert result.status == "completed"
+    logged = await RunEvents.of(store, result.run_id)
     assert len(logged.of_type("tool_call_requested")) == len(logged.of_type("tool_call_result")) == 6
     assert team.calls[-1].tools == ()
     assert "No more tool calls are possible" in team.calls[-1].prompt
@@ -93,8 +93,8 @@ async def test_calls_and_requests_together_are_at_most_six(store: Store, folder:
 async def test_failed_calls_are_reported_too(store: Store, folder: Path) -> None:
     calls = [ToolCall("fly"), ToolCall("read_file", {"pth": 3}), ToolCall("read_file", {"path": "../x"})]
     team = Team({"execute": lambda call: calls, "execute/turn#2": leaf()})
-    found = await grow(store, team, files=str(folder))
-    results = (await RunEvents.of(store, found.run_id)).of_type("tool_call_result")
+    run_result = await grow(store, team, files=str(folder))
+    results = (await RunEvents.of(store, run_result.run_id)).of_type("tool_call_result")
     assert [result["ok"] for result in results] == [False, False, False]
     unknown, wrong, outside = (result["error"] for result in results)
     assert "There is no tool 'fly'" in unknown
@@ -113,8 +113,8 @@ async def test_a_document_that_is_cut_can_be_read_on_by_a_call(store: Store) -> 
             "b/execute/turn#2": leaf(),
         }
     )
-    found = await grow(store, team)
-    assert found.status == "completed", found.error
+    result = await grow(store, team)
+    assert result.status == "completed", result.error
     assert "the end" not in team.asked("b/execute")[0].prompt
     assert "the end" in found_by(team.asked("b/execute/turn#2")[0])
 
@@ -122,16 +122,16 @@ async def test_a_document_that_is_cut_can_be_read_on_by_a_call(store: Store) -> 
 async def test_a_tool_call_is_carried_out_and_the_executor_asked_again(store: Store, folder: Path) -> None:
     look = tool_call("read_file", "to see the prices", path="prices.txt")
     team = Team({"execute": wants(look), "execute#2": leaf()})
-    found = await grow(store, team, files=str(folder))
+    result = await grow(store, team, files=str(folder))
     assert team.paths == ["plan", "execute", "execute#2"]
     assert "read_file" in names(team.asked("execute")[0])
     assert "Calls left: 6." in team.asked("execute")[0].prompt
     again = team.asked("execute#2")[0].prompt
     assert "coffee 4" in again
     assert "Calls left: 5." in again
-    logged = await RunEvents.of(store, found.run_id)
-    (asked,) = logged.of_type("tool_call_requested")
-    assert asked == {
+    logged = await RunEvents.of(store, result.run_id)
+    (tool_request,) = logged.of_type("tool_call_requested")
+    assert tool_request == {
         "nodeId": "root", "toolName": "read_file", "args": {"path": "prices.txt"},
         "purpose": "to see the prices",
     }  # fmt: skip
@@ -142,7 +142,7 @@ async def test_a_tool_call_is_carried_out_and_the_executor_asked_again(store: St
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "message"),
     [
         (tool_call("read_file", path="missing.txt"), "missing.txt"),
         (tool_call("read_file", path="../../etc/passwd"), "etc/passwd"),
@@ -151,23 +151,23 @@ async def test_a_tool_call_is_carried_out_and_the_executor_asked_again(store: St
     ],
 )
 async def test_a_tools_failure_is_reported_to_the_model_and_is_not_fatal(
-    store: Store, folder: Path, call: dict[str, Any], said: str
+    store: Store, folder: Path, call: dict[str, Any], message: str
 ) -> None:
     team = Team({"execute": wants(call), "execute#2": leaf()})
-    found = await grow(store, team, files=str(folder))
-    assert found.status == "completed"
-    (answered,) = (await RunEvents.of(store, found.run_id)).of_type("tool_call_result")
+    result = await grow(store, team, files=str(folder))
+    assert result.status == "completed"
+    (answered,) = (await RunEvents.of(store, result.run_id)).of_type("tool_call_result")
     assert not answered["ok"]
-    assert said in answered["error"]
+    assert message in answered["error"]
     assert f"It failed: {answered['error']}" in team.asked("execute#2")[0].prompt
 
 
 async def test_a_node_makes_at_most_six_tool_calls(store: Store, folder: Path) -> None:
     greedy = wants(*[tool_call("read_file", path="prices.txt")] * 4)
     team = Team({"*/execute": greedy})
-    found = await grow(store, team, files=str(folder))
-    assert found.status == "completed"
-    logged = await RunEvents.of(store, found.run_id)
+    result = await grow(store, team, files=str(folder))
+    assert result.status == "completed"
+    logged = await RunEvents.of(store, result.run_id)
     assert len(logged.of_type("tool_call_requested")) == len(logged.of_type("tool_call_result")) == 6
     assert team.paths == ["plan", "execute", "execute#2", "execute#3"], "four calls, two calls, no more"
     assert "No more tool calls are possible" in team.calls[-1].prompt
@@ -176,8 +176,8 @@ async def test_a_node_makes_at_most_six_tool_calls(store: Store, folder: Path) -
 
 async def test_without_tools_a_request_for_one_is_no_reason_to_ask_again(store: Store) -> None:
     team = Team({"*/execute": wants(tool_call("read_file", path="x"))})
-    found = await grow(store, team)
-    assert (found.status, team.paths) == ("completed", ["plan", "execute"])
+    result = await grow(store, team)
+    assert (result.status, team.paths) == ("completed", ["plan", "execute"])
     assert "# Tools" not in team.calls[1].prompt
 
 
@@ -212,26 +212,28 @@ async def test_an_executor_uses_a_real_mcp_server(store: Store, folder: Path) ->
     read = tool_call("disk.read_text_file", "the prices", path=str(folder / "prices.txt"))
     outside = tool_call("disk.read_text_file", "more", path="/etc/passwd")
     team = Team({"execute": wants(read, outside), "execute#2": leaf()})
-    found = await podium.run("tree", "what is tea?", model=team, store=store, settings=settings, options=BARE)
-    assert found.status == "completed", found.error
+    result = await podium.run(
+        "tree", "what is tea?", model=team, store=store, settings=settings, options=BARE
+    )
+    assert result.status == "completed", result.error
     assert "disk__read_text_file" in names(team.asked("execute")[0])
     again = team.asked("execute#2")[0].prompt
     assert "tea 3\ncoffee 4" in again
-    logged = await RunEvents.of(store, found.run_id)
+    logged = await RunEvents.of(store, result.run_id)
     ok, refused = logged.of_type("tool_call_result")
     assert (ok["ok"], ok["summary"]) == (True, "tea 3\ncoffee 4")
     assert not refused["ok"]
     assert "Access denied" in refused["error"]
-    replayed = await podium.replay(found.run_id, store=store)
-    assert replayed.output == found.output, "from the log alone, no server is started"
+    replayed = await podium.replay(result.run_id, store=store)
+    assert replayed.output == result.output, "from the log alone, no server is started"
 
 
 async def test_an_mcp_server_that_cannot_be_started_is_a_warning(store: Store, tmp_path: Path) -> None:
     settings = podium.Settings(mcp={"gone": McpServer(command=str(tmp_path / "no-such-program"))})
-    found = await podium.run("tree", "x", model=Team(), store=store, settings=settings, options=BARE)
-    assert found.status == "completed"
-    assert len(found.warnings) == 1
-    assert "gone" in found.warnings[0]
+    result = await podium.run("tree", "x", model=Team(), store=store, settings=settings, options=BARE)
+    assert result.status == "completed"
+    assert len(result.warnings) == 1
+    assert "gone" in result.warnings[0]
 
 
 async def test_what_a_file_says_is_fenced_as_material(store: Store, folder: Path) -> None:

@@ -36,10 +36,10 @@ async def main(store_path: str, log: str, kill_at: int, run_id: str) -> None:
     async with open_store(f"sqlite:///{store_path}") as store:
         model = Counting(Path(log), kill_at)
         if run_id:
-            found = await (await podium.resume(run_id, model=model, store=store)).result()
+            result = await (await podium.resume(run_id, model=model, store=store)).result()
         else:
-            found = await podium.run("studio", WORKED, model=model, store=store)
-        print(found.to_json().decode())
+            result = await podium.run("studio", WORKED, model=model, store=store)
+        print(result.to_json().decode())
 
 
 if __name__ == "__main__":
