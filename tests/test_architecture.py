@@ -140,13 +140,13 @@ def parse(path: Path) -> ast.Module:
 
 def packages_imported(path: Path) -> set[str]:
     """The packages that a file imports from; `from podium import errors` counts as errors."""
-    found: set[str] = set()
+    packages: set[str] = set()
     for node, module in imports(parse(path)):
         if module == "podium" and isinstance(node, ast.ImportFrom):
-            found |= {alias.name for alias in node.names} - {"__version__"}
+            packages |= {alias.name for alias in node.names} - {"__version__"}
         elif module.startswith("podium."):
-            found.add(module.split(".")[1])
-    return found
+            packages.add(module.split(".")[1])
+    return packages
 
 
 # ── layers ───────────────────────────────────────────────────────────────────────────────────────
@@ -168,10 +168,10 @@ def test_files_import_only_from_their_own_package_and_packages_below() -> None:
 
 def test_the_light_packages_import_nothing_heavy() -> None:
     light = [path for path in INNER if package_of(path) in LIGHT_PACKAGES]
-    found = {
+    heavy = {
         relative(path): HEAVY & {module.split(".")[0] for _, module in imports(parse(path))} for path in light
     }
-    assert {name: modules for name, modules in found.items() if modules} == {}
+    assert {name: modules for name, modules in heavy.items() if modules} == {}
 
 
 def test_relative_imports_are_not_used() -> None:
@@ -257,12 +257,12 @@ COMMAND = "sys.argv = ['podium', *{arguments}]; from podium.cli.main import main
 
 def loaded_by(code: str, tmp_path: Path) -> set[str]:
     """Top-level names of all modules that a fresh interpreter holds after running `code`."""
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", LOADED.format(code=code)],
         cwd=tmp_path, capture_output=True, text=True, timeout=60,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return set(json.loads(done.stderr.splitlines()[-1]))
+    assert completed.returncode == 0, completed.stderr
+    return set(json.loads(completed.stderr.splitlines()[-1]))
 
 
 @pytest.mark.parametrize(
@@ -334,27 +334,27 @@ UNWANTED = re.compile(
 
 def tracked_files() -> list[Path]:
     """What is, or would be, committed."""
-    done = subprocess.run(
+    completed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
         capture_output=True,
         text=True,
     )
-    if done.returncode != 0:
+    if completed.returncode != 0:
         pytest.skip("not a git work tree")
-    return [path for name in done.stdout.splitlines() if (path := ROOT / name).is_file()]
+    return [path for name in completed.stdout.splitlines() if (path := ROOT / name).is_file()]
 
 
 def test_no_leftovers_and_no_paths_of_one_machine() -> None:
-    found: list[str] = []
+    leftovers: list[str] = []
     for path in tracked_files():
         text = path.read_bytes()
         if b"\0" in text:
             continue
         for number, line in enumerate(text.decode("utf-8").splitlines(), 1):
             if UNWANTED.search(line):
-                found.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()[:100]}")
-    assert found == []
+                leftovers.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()[:100]}")
+    assert leftovers == []
 
 
 def test_no_source_file_is_ignored_by_git() -> None:
@@ -364,7 +364,7 @@ def test_no_source_file_is_ignored_by_git() -> None:
         for path in PACKAGE.rglob("*")
         if "__pycache__" not in path.parts and not path.is_relative_to(built)
     ]
-    done = subprocess.run(["git", "check-ignore", *sources], cwd=ROOT, capture_output=True, text=True)
-    if done.returncode > 1:
+    completed = subprocess.run(["git", "check-ignore", *sources], cwd=ROOT, capture_output=True, text=True)
+    if completed.returncode > 1:
         pytest.skip("not a git work tree")
-    assert done.stdout == "", "an ignored file would be missing from the repository and from the wheel"
+    assert completed.stdout == "", "an ignored file would be missing from the repository and from the wheel"

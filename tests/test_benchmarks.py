@@ -50,27 +50,27 @@ def test_the_workloads_have_the_agreed_sizes() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("workload", WORKLOADS)
 async def test_a_workload_makes_exactly_its_calls_beside_its_baselines(workload: str, tmp_path: Path) -> None:
-    found = await measure("steps", workload, 0.0, TINY, tmp_path, seconds=60)
-    assert found.calls == TINY.calls(workload)
-    assert set(found.walls) == {"plain", "steps"} | ({"commit"} if workload == "chain" else set())
-    assert all(len(walls) == len(found.walls["plain"]) for walls in found.walls.values())
+    figures = await measure("steps", workload, 0.0, TINY, tmp_path, seconds=60)
+    assert figures.calls == TINY.calls(workload)
+    assert set(figures.walls) == {"plain", "steps"} | ({"commit"} if workload == "chain" else set())
+    assert all(len(walls) == len(figures.walls["plain"]) for walls in figures.walls.values())
 
 
 async def test_asks_are_measured_too(tmp_path: Path) -> None:
-    found = await measure("asks", "fanout", 0.0, TINY, tmp_path, seconds=60)
-    assert len(found.walls["asks"]) == 1
+    figures = await measure("asks", "fanout", 0.0, TINY, tmp_path, seconds=60)
+    assert len(figures.walls["asks"]) == 1
 
 
 async def test_postgresql_is_measured_beside_a_bare_insert(pg_server: Server) -> None:
-    found = await measure_postgres(pg_server.new_database(), POSTGRES_TINY, rounds=1)
-    assert all(set(taken.wall_us) == {"plain", "insert", "podium"} for taken in found.values())
-    assert len(render_postgres(found).splitlines()) == 2 + len(POSTGRES_TINY)
+    figures = await measure_postgres(pg_server.new_database(), POSTGRES_TINY, rounds=1)
+    assert all(set(taken.wall_us) == {"plain", "insert", "podium"} for taken in figures.values())
+    assert len(render_postgres(figures).splitlines()) == 2 + len(POSTGRES_TINY)
 
 
 async def test_how_soon_a_word_reaches_another_machine_is_measured(pg_server: Server) -> None:
-    found = await measure_reach(pg_server.new_database(), "", rounds=1)
-    assert [taken.title for taken in found] == [word.title for word in WORDS]
-    for taken in found:
+    figures = await measure_reach(pg_server.new_database(), "", rounds=1)
+    assert [taken.title for taken in figures] == [word.title for word in WORDS]
+    for taken in figures:
         assert (len(taken.there), len(taken.back), len(taken.trips)) == (1, 1, 1)
         assert min(taken.there[0], taken.trips[0]) > 0
         assert taken.there[0] < taken.back[0], taken
@@ -91,17 +91,17 @@ def test_a_word_that_was_once_too_late_has_missed_its_goal() -> None:
 async def test_questions_over_http_are_one_request_each_whoever_asks(tmp_path: Path) -> None:
     askers = ["http", "adapter", "ask", "pydantic_ai"]
     with serving() as address:
-        found = await measure_asking(askers, address, tmp_path, replace(TINY, questions=3))
-    assert [len(found.one[name]) for name in askers] == [1, 1, 1, 1]
-    assert [len(found.many[name]) for name in askers] == [1, 1, 1, 1]
-    assert all(found.versions[name] for name in askers)
+        figures = await measure_asking(askers, address, tmp_path, replace(TINY, questions=3))
+    assert [len(figures.one[name]) for name in askers] == [1, 1, 1, 1]
+    assert [len(figures.many[name]) for name in askers] == [1, 1, 1, 1]
+    assert all(figures.versions[name] for name in askers)
 
 
 def test_questions_over_http_have_a_table_of_their_own() -> None:
-    asked = Asked({"http": [0.001], "ask": [0.003]}, {"http": [0.2], "ask": [0.5]}, {"ask": "0.1.0"})
-    text = render(Results(asked=[asked]), FULL, 0.05)
+    figures = Asked({"http": [0.001], "ask": [0.003]}, {"http": [0.2], "ask": [0.5]}, {"ask": "0.1.0"})
+    text = render(Results(asked=[figures]), FULL, 0.05)
     assert "| Podium, `run.ask` 0.1.0 | 3.00    | 3.00   | 500             | 2.50   |" in text
-    assert against(asked.many, "ask", "langchain") is None
+    assert against(figures.many, "ask", "langchain") is None
 
 
 def test_what_shutting_programs_in_costs_is_part_of_the_report() -> None:
@@ -123,25 +123,25 @@ def test_the_ideal_schedule_is_what_the_calls_take_and_nothing_else(
 
 
 async def test_the_tree_workflow_is_measured_beside_plain_asyncio(tmp_path: Path) -> None:
-    found = await measure_tree(TINY, tmp_path)
-    assert (found.nodes, found.calls) == (7, 10)
-    assert (len(found.tree_s), len(found.plain_s)) == (1, 1)
-    assert "7 nodes, 10 calls of 20 ms" in render(Results(grown=found), FULL, 0.05)
+    figures = await measure_tree(TINY, tmp_path)
+    assert (figures.nodes, figures.calls) == (7, 10)
+    assert (len(figures.tree_s), len(figures.plain_s)) == (1, 1)
+    assert "7 nodes, 10 calls of 20 ms" in render(Results(grown=figures), FULL, 0.05)
 
 
 async def test_the_tree_workflow_is_measured_with_a_slower_model_too(tmp_path: Path) -> None:
-    found = await measure_tree(replace(TINY, depth=1), tmp_path, 0.03)
-    assert (found.nodes, found.calls, found.ideal_s) == (3, 4, 0.09)
-    text = render(Results(real_tree=found), FULL, 0.05)
+    figures = await measure_tree(replace(TINY, depth=1), tmp_path, 0.03)
+    assert (figures.nodes, figures.calls, figures.ideal_s) == (3, 4, 0.09)
+    text = render(Results(real_tree=figures), FULL, 0.05)
     assert "3 nodes, 4 calls of 30 ms" in text
     assert "model of 1 s, against the ideal schedule" in text
 
 
 async def test_short_runs_are_measured_by_path_and_on_an_open_store(tmp_path: Path) -> None:
-    found = await measure_short(TINY, tmp_path)
-    assert {name: len(taken) for name, taken in found.at_once_ms.items()} == dict.fromkeys(SHORT, 1)
-    assert set(found.in_turn_ms) == set(SHORT)
-    lines = render(Results(short=found), FULL, 0.05).splitlines()
+    figures = await measure_short(TINY, tmp_path)
+    assert {name: len(taken) for name, taken in figures.at_once_ms.items()} == dict.fromkeys(SHORT, 1)
+    assert set(figures.in_turn_ms) == set(SHORT)
+    lines = render(Results(short=figures), FULL, 0.05).splitlines()
     assert [line for line in lines if line.startswith("| Podium, a path as the store")]
 
 
@@ -165,18 +165,18 @@ def test_the_file_system_of_a_folder_is_reported(tmp_path: Path) -> None:
 
 
 async def test_a_loaded_server_is_measured(tmp_path: Path) -> None:
-    found = await measure_server(tmp_path, runs=3, readers=4)
-    assert (found.runs, found.readers) == (3, 4)
-    assert found.reads >= 3
-    assert found.read_max >= found.read_p50 > 0
-    assert found.events > 40
+    figures = await measure_server(tmp_path, runs=3, readers=4)
+    assert (figures.runs, figures.readers) == (3, 4)
+    assert figures.reads >= 3
+    assert figures.read_max >= figures.read_p50 > 0
+    assert figures.events > 40
 
 
 async def test_a_department_s_brain_work_is_measured(tmp_path: Path) -> None:
-    found = await measure_brain(50, tmp_path)
-    assert found.facts == 50
-    assert found.first >= found.names > 0
-    assert found.whole == found.search + found.names + found.contradictions
+    figures = await measure_brain(50, tmp_path)
+    assert figures.facts == 50
+    assert figures.first >= figures.names > 0
+    assert figures.whole == figures.search + figures.names + figures.contradictions
 
 
 @pytest.mark.parametrize("embedding", ["", EMBEDDING])
@@ -192,10 +192,10 @@ async def test_a_studio_asks_its_brain_everything_while_it_is_measured(
 
 
 async def test_a_corpus_is_measured_beside_a_plain_scan(tmp_path: Path) -> None:
-    found = await measure_corpus(40, tmp_path)
-    assert found.documents == 40
-    assert found.worst_ms >= found.search_ms > 0
-    assert min(found.per_second, found.again_ms, found.cpu_ms, found.scan_ms) > 0
+    figures = await measure_corpus(40, tmp_path)
+    assert figures.documents == 40
+    assert figures.worst_ms >= figures.search_ms > 0
+    assert min(figures.per_second, figures.again_ms, figures.cpu_ms, figures.scan_ms) > 0
 
 
 async def test_indexing_html_is_measured_beside_a_plain_loop(tmp_path: Path) -> None:
@@ -205,20 +205,20 @@ async def test_indexing_html_is_measured_beside_a_plain_loop(tmp_path: Path) -> 
     sizes = [file.stat().st_size for file in docs.iterdir()]
     assert min(sizes) > 3_000
     assert max(sizes) < 25_000
-    found = await measure_html(docs, tmp_path)
-    assert found.documents == 12
-    shown = render_html(found).splitlines()
+    figures = await measure_html(docs, tmp_path)
+    assert figures.documents == 12
+    shown = render_html(figures).splitlines()
     assert [line.split()[0] for line in shown[1:3]] == ["plain", "podium"]
-    assert min(found.plain.clock, found.podium.clock, found.podium.busy) > 0
+    assert min(figures.plain.clock, figures.podium.clock, figures.podium.busy) > 0
 
 
 @pytest.mark.skipif(not is_installed(), reason="needs podium[semantic]")
 async def test_ways_of_finding_are_compared(tmp_path: Path) -> None:
     given = [("who mends automobiles", "The garage repairs cars."), ("moon", "The moon moves the sea.")]
-    asked = await measure_retrieval(given, 2, tmp_path)
-    assert sorted(one.is_paraphrase for one in asked) == [False, True]
-    assert all(one.places["both"] == 1 for one in asked)
-    assert "1.000" in retrieval_line("All", asked)
+    rows = await measure_retrieval(given, 2, tmp_path)
+    assert sorted(row.is_paraphrase for row in rows) == [False, True]
+    assert all(row.places["both"] == 1 for row in rows)
+    assert "1.000" in retrieval_line("All", rows)
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,11 @@ def compose_commands() -> list[list[str]]:
 
 
 def containers() -> list[dict[str, Any]]:
-    pods = [one["spec"]["template"]["spec"] for one in MANIFESTS if "template" in one.get("spec", {})]
+    pods = [
+        manifest["spec"]["template"]["spec"]
+        for manifest in MANIFESTS
+        if "template" in manifest.get("spec", {})
+    ]
     return [container for pod in pods for container in pod["containers"]]
 
 
@@ -53,11 +57,14 @@ def commented_commands() -> list[list[str]]:
 
 
 COMMANDS = [
-    *compose_commands(), *(one["args"] for one in containers()), *unit_commands(), *commented_commands(),
-]  # fmt: skip
+    *compose_commands(),
+    *(container["args"] for container in containers()),
+    *unit_commands(),
+    *commented_commands(),
+]
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda one: " ".join(one))
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: " ".join(command))
 def test_a_command_is_understood_with_all_its_options(command: list[str]) -> None:
     _, bound, _ = build_app(command[0]).parse_args(command, exit_on_error=False, print_error=False)
     assert bound.arguments or len(command) == 1
@@ -79,7 +86,11 @@ def test_a_worker_is_given_longer_to_stop_than_it_may_take() -> None:
     """Whoever kills it earlier makes its calls be paid for twice."""
     service = COMPOSE["services"]["worker"]
     assert seconds(service["stop_grace_period"]) > drain_of(service["command"])
-    (pod,) = [one["spec"]["template"]["spec"] for one in MANIFESTS if _is(one, "Deployment", "podium-worker")]
+    (pod,) = [
+        manifest["spec"]["template"]["spec"]
+        for manifest in MANIFESTS
+        if _is(manifest, "Deployment", "podium-worker")
+    ]
     assert pod["terminationGracePeriodSeconds"] > drain_of(pod["containers"][0]["args"])
     (unit,) = [unit.read_text() for unit in UNITS if "worker" in unit.name]
     stop = re.search(r"^TimeoutStopSec=(\d+)$", unit, re.MULTILINE)
@@ -94,11 +105,11 @@ def _is(manifest: dict[str, Any], kind: str, name: str) -> bool:
 
 
 def test_selectors_find_their_pods_and_probes_their_ports() -> None:
-    deployments = [one for one in MANIFESTS if one["kind"] == "Deployment"]
+    deployments = [manifest for manifest in MANIFESTS if manifest["kind"] == "Deployment"]
     assert len(deployments) == 2
-    for one in deployments:
-        template = one["spec"]["template"]
-        assert one["spec"]["selector"]["matchLabels"] == template["metadata"]["labels"]
+    for deployment in deployments:
+        template = deployment["spec"]["template"]
+        assert deployment["spec"]["selector"]["matchLabels"] == template["metadata"]["labels"]
         for container in template["spec"]["containers"]:
             ports = {port["name"]: str(port["containerPort"]) for port in container["ports"]}
             args = container["args"]
@@ -109,10 +120,10 @@ def test_selectors_find_their_pods_and_probes_their_ports() -> None:
 
 
 def test_the_autoscaler_scales_the_workers() -> None:
-    (scaler,) = [one for one in MANIFESTS if one["kind"] == "HorizontalPodAutoscaler"]
+    (scaler,) = [manifest for manifest in MANIFESTS if manifest["kind"] == "HorizontalPodAutoscaler"]
     target = scaler["spec"]["scaleTargetRef"]
-    assert any(_is(one, target["kind"], target["name"]) for one in MANIFESTS)
-    (worker,) = [one for one in containers() if one["name"] == "worker"]
+    assert any(_is(manifest, target["kind"], target["name"]) for manifest in MANIFESTS)
+    (worker,) = [container for container in containers() if container["name"] == "worker"]
     metric = scaler["spec"]["metrics"][0]["external"]
     assert metric["metric"]["name"] in (ROOT / "src/podium/cluster/health.py").read_text()
     assert metric["target"]["averageValue"] == worker["args"][worker["args"].index("--concurrency") + 1]
@@ -131,8 +142,8 @@ def test_a_unit_is_valid(unit: Path, tmp_path: Path) -> None:
         ["systemd-analyze", "verify", "--man=no", tmp_path / unit.name.replace("@", "@1")],
         capture_output=True, text=True, timeout=60,
     )  # fmt: skip
-    said = [line for line in checked.stderr.splitlines() if unit.name.split("@")[0] in line]
-    assert said == [], checked.stderr
+    lines = [line for line in checked.stderr.splitlines() if unit.name.split("@")[0] in line]
+    assert lines == [], checked.stderr
 
 
 # ── the image ────────────────────────────────────────────────────────────────────────────────────
@@ -150,9 +161,11 @@ def final_stage() -> list[tuple[str, str]]:
     """Instructions of the image that is shipped, with continued lines joined."""
     lines = [line for line in (DEPLOY / "Dockerfile").read_text().splitlines() if not line.startswith("#")]
     joined = "\n".join(lines).replace("\\\n", " ")
-    found = [(word, rest) for word, _, rest in (line.partition(" ") for line in joined.splitlines()) if word]
-    last = max(number for number, (word, _) in enumerate(found) if word == "FROM")
-    return found[last:]
+    instructions = [
+        (word, rest) for word, _, rest in (line.partition(" ") for line in joined.splitlines()) if word
+    ]
+    last = max(number for number, (word, _) in enumerate(instructions) if word == "FROM")
+    return instructions[last:]
 
 
 def shell_commands() -> list[list[str]]:
@@ -186,9 +199,9 @@ def image_user() -> str:
 def image_extras() -> set[str]:
     """Extras that the image installs, with those that they bring."""
     (command,) = [command for command in shell_commands() if command[:2] == ["pip", "install"]]
-    found = re.search(r"\.whl\)\[([a-z,]+)\]", " ".join(command))
-    assert found is not None
-    return with_inner(set(found[1].split(",")))
+    match = re.search(r"\.whl\)\[([a-z,]+)\]", " ".join(command))
+    assert match is not None
+    return with_inner(set(match[1].split(",")))
 
 
 def with_inner(names: set[str]) -> set[str]:
@@ -197,14 +210,14 @@ def with_inner(names: set[str]) -> set[str]:
         part
         for name in names
         for wanted in EXTRAS[name]
-        if (found := re.fullmatch(r"podium\[([a-z,]+)\]", wanted))
-        for part in found[1].split(",")
+        if (match := re.fullmatch(r"podium\[([a-z,]+)\]", wanted))
+        for part in match[1].split(",")
     }
     return names if inner <= names else with_inner(names | inner)
 
 
 def podium_services() -> dict[str, dict[str, Any]]:
-    return {name: one for name, one in COMPOSE["services"].items() if one["image"] == "podium"}
+    return {name: service for name, service in COMPOSE["services"].items() if service["image"] == "podium"}
 
 
 def test_every_volume_is_mounted_where_the_process_may_write() -> None:
@@ -212,7 +225,9 @@ def test_every_volume_is_mounted_where_the_process_may_write() -> None:
     user, made = image_user(), owned_folders()
     assert user.isdigit()
     assert user != "0"
-    mounts = [mount.split(":") for one in podium_services().values() for mount in one.get("volumes", ())]
+    mounts = [
+        mount.split(":") for service in podium_services().values() for mount in service.get("volumes", ())
+    ]
     assert mounts
     for name, path, *mode in mounts:
         assert name in COMPOSE["volumes"]
@@ -221,7 +236,9 @@ def test_every_volume_is_mounted_where_the_process_may_write() -> None:
 
 
 def test_files_of_a_command_are_in_a_mounted_volume_that_may_be_written_where_it_writes() -> None:
-    commands = {name: [one["command"]] for name, one in podium_services().items() if "command" in one}
+    commands = {
+        name: [service["command"]] for name, service in podium_services().items() if "command" in service
+    }
     text = (DEPLOY / "compose.yaml").read_text()
     commands["tool"] = [line.split() for line in re.findall(r"run --rm tool (.*)$", text, re.MULTILINE)]
     assert commands["tool"]
@@ -237,7 +254,11 @@ def test_files_of_a_command_are_in_a_mounted_volume_that_may_be_written_where_it
 
 
 def test_mounts_of_a_pod_are_volumes_of_it() -> None:
-    pods = [one["spec"]["template"]["spec"] for one in MANIFESTS if "template" in one.get("spec", {})]
+    pods = [
+        manifest["spec"]["template"]["spec"]
+        for manifest in MANIFESTS
+        if "template" in manifest.get("spec", {})
+    ]
     seen = 0
     for pod in pods:
         volumes = {volume["name"] for volume in pod.get("volumes", ())}
@@ -260,8 +281,8 @@ def test_no_command_in_the_image_answers_that_something_is_not_installed() -> No
     hinted = {
         extra
         for file in (ROOT / "src" / "podium").rglob("*.py")
-        for found in re.findall(r"podium\[([a-z,]+)\]", file.read_text("utf-8"))
-        for extra in found.split(",")
+        for extras in re.findall(r"podium\[([a-z,]+)\]", file.read_text("utf-8"))
+        for extra in extras.split(",")
     }
     assert {"otel", "server", "postgres", "research"} <= hinted
     assert hinted - image_extras() == NOT_IN_IMAGE
@@ -290,7 +311,9 @@ def port_of(command: list[str]) -> str:
 
 def healthchecks() -> dict[str, list[str]]:
     return {
-        name: one["healthcheck"]["test"] for name, one in podium_services().items() if "healthcheck" in one
+        name: service["healthcheck"]["test"]
+        for name, service in podium_services().items()
+        if "healthcheck" in service
     }
 
 
@@ -298,22 +321,22 @@ def test_healthchecks_of_compose_ask_the_port_and_path_that_answer() -> None:
     assert set(healthchecks()) == {"serve", "worker"}
     for name, check in healthchecks().items():
         command = podium_services()[name]["command"]
-        asked = re.search(r"http://127\.0\.0\.1:(\d+)(/[\w/]+)", check[-1])
-        assert asked is not None
-        assert asked[1] == port_of(command)
-        assert asked[2] in paths_of(command[0])
+        match = re.search(r"http://127\.0\.0\.1:(\d+)(/[\w/]+)", check[-1])
+        assert match is not None
+        assert match[1] == port_of(command)
+        assert match[2] in paths_of(command[0])
 
 
 def test_published_ports_are_those_that_the_server_listens_at() -> None:
-    for one in podium_services().values():
-        for published in one.get("ports", ()):
+    for service in podium_services().values():
+        for published in service.get("ports", ()):
             address, _, inside = published.split(":")
             assert address == "127.0.0.1", "not open to everybody, unless somebody means it"
-            assert inside == port_of(one["command"])
+            assert inside == port_of(service["command"])
 
 
 def test_probes_of_pods_ask_paths_that_answer() -> None:
-    probed = [one for one in containers() if "livenessProbe" in one]
+    probed = [container for container in containers() if "livenessProbe" in container]
     assert len(probed) == 2
     for container in probed:
         paths = {container[probe]["httpGet"]["path"] for probe in ("livenessProbe", "readinessProbe")}
@@ -327,8 +350,8 @@ def test_the_healthcheck_of_the_server_passes_on_a_real_one_and_fails_without(tm
     add_user(tmp_path / "users.toml", "ada", {})
 
     def outcome(port: str) -> int:
-        asked = [sys.executable, flag, program.replace(str(PORT), port)]
-        return subprocess.run(asked, capture_output=True, timeout=60).returncode
+        command = [sys.executable, flag, program.replace(str(PORT), port)]
+        return subprocess.run(command, capture_output=True, timeout=60).returncode
 
     with served(tmp_path, host="0.0.0.0", users=tmp_path / "users.toml") as server:
         port = server.base.rpartition(":")[2]

@@ -28,17 +28,21 @@ OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 def blocks(page: str, language: str) -> list[str]:
-    return [body for found, body in BLOCK.findall((ROOT / page).read_text()) if found == language]
+    return [
+        body
+        for block_language, body in BLOCK.findall((ROOT / page).read_text())
+        if block_language == language
+    ]
 
 
 def commands(page: str) -> list[tuple[str, str]]:
     """Commands and the output that the page promises for each."""
-    found: list[tuple[str, str]] = []
+    lines: list[tuple[str, str]] = []
     for block in blocks(page, "console"):
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             command, _, output = part.partition("\n")
-            found.append((command, output))
-    return found
+            lines.append((command, output))
+    return lines
 
 
 def write_files(page: str, folder: Path) -> list[str]:
@@ -103,10 +107,12 @@ def test_the_commands_of_a_page_print_what_it_says(
     assert shown, "a page without a single command"
     for command, expected in shown:
         words = program(command) if page != "README.md" else None
-        done = warm.run(words or ["bash", "-c", command], cwd=tmp_path, env=env, text=True, timeout=60)
-        assert "Traceback" not in done.stderr, done.stderr
-        matches = checker.check_output(expected, done.stdout, OPTIONS) if expected.strip() else True
-        assert matches, f"{page}: $ {command}\nexpected:\n{expected}\ngot:\n{done.stdout}\n{done.stderr}"
+        completed = warm.run(words or ["bash", "-c", command], cwd=tmp_path, env=env, text=True, timeout=60)
+        assert "Traceback" not in completed.stderr, completed.stderr
+        matches = checker.check_output(expected, completed.stdout, OPTIONS) if expected.strip() else True
+        assert matches, (
+            f"{page}: $ {command}\nexpected:\n{expected}\ngot:\n{completed.stdout}\n{completed.stderr}"
+        )
 
 
 @pytest.mark.parametrize(
@@ -119,11 +125,11 @@ def test_the_workflows_of_a_page_run(page: str, tmp_path: Path) -> None:
     assert names
     for name in names:
         words = ["run", name, "a quiet harbour", "--model", "rehearsal", "--json"]
-        done = warm.run(
+        completed = warm.run(
             [sys.executable, "-m", "podium", *words],
             cwd=tmp_path,
             env={**os.environ, "PODIUM_STORE": str(tmp_path / "podium.sqlite"), "HOME": str(tmp_path)},
             text=True,
             timeout=60,
         )
-        assert done.returncode in {0, 5}, f"{name}: {done.stdout}\n{done.stderr}"
+        assert completed.returncode in {0, 5}, f"{name}: {completed.stdout}\n{completed.stderr}"

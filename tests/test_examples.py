@@ -92,7 +92,7 @@ async def test_the_rehearsal_of_every_example_mentions_the_request(tmp_path: Pat
         result = await run(example, "Repair an old wooden boat", tmp_path / "s.sqlite", model="rehearsal")
         assert result.rehearsal, example
         assert result.status in {"completed", "waiting"}, result.error
-        shown = str(result.output) + "".join(asked.question for asked in result.questions.values())
+        shown = str(result.output) + "".join(question.question for question in result.questions.values())
         assert "boat" in shown.lower() or "wooden" in shown.lower(), (example, shown)
         assert "rehearsal" in shown.lower()
 

@@ -109,13 +109,13 @@ def tracked() -> list[Path]:
 
 def test_no_database_is_tracked(tracked: list[Path]) -> None:
     assert tracked
-    found = [
+    databases = [
         file
         for file in tracked
         if file.suffix.removesuffix("-wal").removesuffix("-shm").removesuffix("-journal") in DATABASES
         or _is_database(file)
     ]
-    assert found == []
+    assert databases == []
 
 
 def _is_database(file: Path) -> bool:

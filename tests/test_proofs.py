@@ -64,8 +64,8 @@ async def test_subjects_make_their_turns(tmp_path: Path, subject: object) -> Non
 async def test_a_turn_with_a_call_is_two_steps(tmp_path: Path) -> None:
     async with turns.opened(tmp_path):
         run_id = await turns.turns(3)
-        done = [row.path for row in await turns.store.read(run_id) if row.type == "step.completed"]
-    assert len(done) == 2 * 3 + 1
+        completed = [row.path for row in await turns.store.read(run_id) if row.type == "step.completed"]
+    assert len(completed) == 2 * 3 + 1
 
 
 def test_a_missed_bar_is_remembered(capsys: pytest.CaptureFixture[str]) -> None:

@@ -161,10 +161,10 @@ def run(
         except BaseException:
             process.kill()
             raise
-    done = subprocess.CompletedProcess(args, process.returncode, out, err)
+    completed = subprocess.CompletedProcess(args, process.returncode, out, err)
     if check:
-        done.check_returncode()
-    return done
+        completed.check_returncode()
+    return completed
 
 
 def _is_plain(args: list[str], env: dict[str, str] | None) -> bool:
