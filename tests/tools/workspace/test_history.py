@@ -8,9 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from podium.errors import WorkspaceError
 from podium.tools.tool import ToolError
+from podium.tools.workspace.change import Edit
+from podium.tools.workspace.git import Answers, Git
+from podium.tools.workspace.workspace import Workspace
 from tests.tools.workspace.conftest import Opener
-from tests.tools.workspace.test_changes import create
+from tests.tools.workspace.test_changes import create, modify
 from tests.tools.workspace.test_hostile import armed
 from tests.tools.workspace.users import UserRepository
 
@@ -149,3 +153,30 @@ async def test_nothing_that_the_repository_names_is_run(
     assert "\x1b" not in await workspace.log()
     assert "+x = 1" in await workspace.show(sha)
     assert not proof.exists()
+
+
+async def test_git_is_asked_only_once_about_what_cannot_change(workspace: Workspace) -> None:
+    async def look() -> tuple[object, ...]:
+        changed = await workspace.stat(), await workspace.diff()
+        return *changed, await workspace.contents(workspace.base, ["calc.py", "missing.py"])
+
+    await workspace.apply([modify("calc.py", Edit("a + b", "b + a"))])
+    snapshot = workspace.state
+    first = await look()
+    await workspace.apply([create("more.py")])
+    assert [stat.path for stat in await workspace.stat()] == ["calc.py", "more.py"]
+    await workspace.restore(snapshot)
+    shutil.rmtree(Git.place(workspace.home) / "objects")
+    assert await look() == first
+    with pytest.raises(WorkspaceError):
+        await workspace.patch()
+
+
+def test_answers_of_git_are_kept_within_a_limit() -> None:
+    answers = Answers(limit=100)
+    for number in range(8):
+        answers.keep(number, bytes(20))
+        assert answers.get(0) is not None, "used again and again, so it stays"
+    answers.keep("large", bytes(60))
+    kept = [key for key in (*range(8), "large") if answers.get(key) is not None]
+    assert kept == [0, 4, 5, 6, 7]

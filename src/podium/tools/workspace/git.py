@@ -7,6 +7,8 @@ anything in it (attributes, a planted `.git`, a pipe).
 
 from __future__ import annotations
 
+import re
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -40,6 +42,34 @@ ATTRIBUTES = "* -text !eol -filter -ident -working-tree-encoding !diff !merge -e
 """Overrides any `.gitattributes`: a file's bytes are those of its blob, and its changes are shown."""
 
 
+MAX_KEPT = 32_000_000
+"""Maximum bytes of git's answers kept in memory for each workspace."""
+_HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?(?:\^\{commit\})?")
+
+
+class Answers:
+    """Git's answers about commits and blobs. What a hash names never changes, so each is asked for once."""
+
+    def __init__(self, limit: int = MAX_KEPT) -> None:
+        self._kept = OrderedDict[object, bytes]()
+        self._bytes, self._limit = 0, limit
+
+    def get(self, key: object) -> bytes | None:
+        """Return the answer to a question, if it is kept."""
+        if key in self._kept:
+            self._kept.move_to_end(key)
+        return self._kept.get(key)
+
+    def keep(self, key: object, answer: bytes) -> None:
+        """Keep an answer, and drop those that were not needed for longest."""
+        if key in self._kept or len(answer) > self._limit // 4:
+            return
+        self._kept[key] = answer
+        self._bytes += len(answer)
+        while self._bytes > self._limit:
+            self._bytes -= len(self._kept.popitem(last=False)[1])
+
+
 class Git:
     """The private repository, and git commands on it."""
 
@@ -49,6 +79,7 @@ class Git:
         self.dir = folder / "repo.git"
         self.warnings: list[str] = []
         """Warnings of the sandbox about dangerous files in the repository."""
+        self.answers = Answers()
         self._sandbox = sandbox
 
     @staticmethod
@@ -91,6 +122,17 @@ class Git:
         )
         self.warnings += [warning for warning in done.warnings if warning not in self.warnings]
         return done
+
+    async def read(self, *args: str, hashes: Sequence[str], output_bytes: int = 20_000_000) -> bytes:
+        """Return git's output about the objects with these hashes; each question is put to git only once."""
+        key = (*args, *hashes)
+        kept = self.answers.get(key)
+        if kept is not None:
+            return kept
+        output = await self.run(*args, *hashes, output_bytes=output_bytes)
+        if all(map(_HASH.fullmatch, hashes)):
+            self.answers.keep(key, output)
+        return output
 
     async def make(self, object_format: str = "sha1") -> None:
         """Create an empty repository, without a template."""
@@ -168,13 +210,15 @@ class History:
 
     async def files(self, commit: str) -> dict[str, Blob] | None:
         """Return every file of a commit by path; None if there is no such commit."""
-        done = await self._git.execute(
-            "ls-tree", "-r", "-z", "-l", "--full-tree", f"{commit}^{{commit}}", output_bytes=100_000_000
-        )
-        if not done.ok:
+        arguments = ("ls-tree", "-r", "-z", "-l", "--full-tree")
+        try:
+            listed = await self._git.read(
+                *arguments, hashes=[f"{commit}^{{commit}}"], output_bytes=100_000_000
+            )
+        except WorkspaceError:
             return None
         blobs = dict[str, Blob]()
-        for record in done.raw.split(b"\0"):
+        for record in listed.split(b"\0"):
             if record:
                 about, _, name = record.partition(b"\t")
                 mode, _, sha, size = about.decode("ascii").split()
@@ -184,8 +228,9 @@ class History:
 
     async def blobs(self, wanted: Mapping[str, int]) -> dict[str, bytes]:
         """Return the contents of blobs, given their sizes."""
-        contents = dict[str, bytes]()
-        for batch in _batches(wanted):
+        kept = {sha: self._git.answers.get(sha) for sha in wanted}
+        contents = {sha: data for sha, data in kept.items() if data is not None}
+        for batch in _batches({sha: size for sha, size in wanted.items() if sha not in contents}):
             output = sum(wanted[sha] for sha in batch) + 200 * len(batch)
             request = "".join(f"{sha}\n" for sha in batch).encode()
             data = await self._git.run("cat-file", "--batch", stdin=request, output_bytes=output)
@@ -194,6 +239,7 @@ class History:
                 end = data.index(b"\n", at)
                 size = int(data[at:end].split()[2])
                 contents[sha] = data[end + 1 : end + 1 + size]
+                self._git.answers.keep(sha, contents[sha])
                 at = end + 2 + size
         return contents
 
@@ -247,12 +293,12 @@ class History:
         applied."""
         options = ["-p", "-r", "-M", "--no-color", "--no-ext-diff", "--no-textconv"]
         options += ["--binary", "--full-index"] if whole else ["-U8"]
-        return await self._git.run("diff-tree", *options, old, new, output_bytes=output_bytes)
+        return await self._git.read("diff-tree", *options, hashes=[old, new], output_bytes=output_bytes)
 
     async def stat(self, old: str, new: str) -> list[FileStat]:
         """Return the diff statistics."""
-        output = await self._git.run("diff-tree", "-r", "-M", "-z", "--raw", "--numstat", old, new)
-        return _stats(output)
+        options = ("-r", "-M", "-z", "--raw", "--numstat")
+        return _stats(await self._git.read("diff-tree", *options, hashes=[old, new]))
 
     async def pack(self, base: str, head: str, folder: Path) -> str:
         """Pack everything that `head` has and `base` has not into `folder`; return the pack's name."""

@@ -299,7 +299,7 @@ def _ideas(ideas: Sequence[Idea], most: int = 0) -> str:
 
 
 def _idea(nth: int, idea: Idea, most: int) -> str:
-    text = " ".join(idea.description.split())
+    text = _on_one_line(idea.description)
     text = text if not most or len(text) <= most else condense(text, most) if most > 1 else ""
     notes = [
         f"version {idea.version}" if idea.version > 1 else "",
@@ -310,6 +310,11 @@ def _idea(nth: int, idea: Idea, most: int) -> str:
     score = "not scored" if idea.score is None else f"{score_text(idea.score)}/10"
     title = _inert(idea.title)
     return f"{nth}. [{idea.id}] {title}{f' ({remarks})' if remarks else ''}{described}\n   Score: {score}"
+
+
+@lru_cache(maxsize=64)
+def _on_one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _points(points: Sequence[Point], most: int = 0, *, settled: bool = True) -> str:

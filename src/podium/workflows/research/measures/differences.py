@@ -82,10 +82,8 @@ def names_of(text: str, known: str = "") -> Counter[str]:
     if len(words) > 3 and len(inside) / len(words) > CAPITALISED:
         inside = [word for word in inside if word.isupper() and len(word) > 1]
     first = [_base(word) for sentence in sentences_in(text) for word in tokens_of(sentence)[:1]]
-    always = {_base(word) for word in _INSIDE.findall(known)} - {
-        word for word in tokens_of(known) if word.islower()
-    }
-    lowered = {word.lower() for word in tokens_of(known) if word.islower()}
+    lowered = {word for word in tokens_of(known) if word.islower()}
+    always = {_base(word) for word in _INSIDE.findall(known)} - lowered
     named = [word for word in first if word[:1].isupper() and word in always and word.lower() not in lowered]
     named += [word for word in first if len(word) > 1 and word.isupper()]
     return Counter(

@@ -218,7 +218,8 @@ def _is_whole_clause(text: str, start: int, end: int) -> bool:
     return not {token.lower() for token in tokens_of(f"{before} ; {after}")} & NEGATORS
 
 
-def _sentence_spans(text: str, low: int, high: int) -> list[tuple[int, int]]:
+@lru_cache(maxsize=256)
+def _sentence_spans(text: str, low: int, high: int) -> tuple[tuple[int, int], ...]:
     """Return the spans of sentences. A blank line also ends a sentence."""
     spans: list[tuple[int, int]] = []
     for block in re.finditer(r"\S(?:[^\n]|\n(?!\s*\n))*", text[low:high]):
@@ -229,7 +230,7 @@ def _sentence_spans(text: str, low: int, high: int) -> list[tuple[int, int]]:
                 continue
             spans.append((begin, min(begin + len(sentence), high)))
             at = spans[-1][1]
-    return spans
+    return tuple(spans)
 
 
 # ── figures ──────────────────────────────────────────────────────────────────────────────────────
