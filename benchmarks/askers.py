@@ -46,9 +46,16 @@ class Adapter(Asker):
         assert isinstance(model, HostedModel)
         self.model = model
         self.call = Call(
-            run_id="", workflow="", path="", agent="worker", role="worker", task="judge", system=SYSTEM,
-            prompt=PROMPT, schema=SCHEMA,
-        )  # fmt: skip
+            run_id="",
+            workflow="",
+            path="",
+            agent="worker",
+            role="worker",
+            task="judge",
+            system=SYSTEM,
+            prompt=PROMPT,
+            schema=SCHEMA,
+        )
         try:
             yield
         finally:

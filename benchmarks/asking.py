@@ -17,8 +17,12 @@ from benchmarks.common import FULL, QUICK, Sizes
 from benchmarks.provider import calls_at
 
 ASKERS = {
-    "http": "bare", "adapter": "askers", "ask": "askers", "pydantic_ai": "askers", "langchain": "langchain_",
-}  # fmt: skip
+    "http": "bare",
+    "adapter": "askers",
+    "ask": "askers",
+    "pydantic_ai": "askers",
+    "langchain": "langchain_",
+}
 """Where each is declared; imported by name, because one has its own dependencies."""
 
 

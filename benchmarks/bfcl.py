@@ -30,9 +30,13 @@ from podium.models.model import Call
 
 PYTHON = {"simple_python": 400, "multiple": 200, "parallel": 200, "parallel_multiple": 200}
 OTHERS = (
-    "simple_java", "simple_javascript", "live_simple", "live_multiple", "live_parallel",
+    "simple_java",
+    "simple_javascript",
+    "live_simple",
+    "live_multiple",
+    "live_parallel",
     "live_parallel_multiple",
-)  # fmt: skip
+)
 WRONG_DATA = {"parallel_multiple_21", "parallel_multiple_94"}
 """Cases whose golden calls do not fit their own schemas."""
 Make = Callable[[Function, Callable[..., Any]], Tool]

@@ -60,11 +60,16 @@ def made_up(count: int) -> list[Fact]:
         subject = f"{chance.choice(_FIRST)} {chance.choice(_LAST)}"
         facts.append(
             Fact(
-                id=f"{number:012x}", subject=subject, predicate=predicate, value=chance.choice(values),
-                kind="character", status="accepted", source_run="run-1",
+                id=f"{number:012x}",
+                subject=subject,
+                predicate=predicate,
+                value=chance.choice(values),
+                kind="character",
+                status="accepted",
+                source_run="run-1",
                 quote=f"{subject} stood at the window, and the light of the lamp passed over the harbour.",
             )
-        )  # fmt: skip
+        )
     return facts
 
 
@@ -84,8 +89,10 @@ async def measure(count: int, folder: Path, embedding: str = "") -> Costs:
         await (await Brain.open(store, "p", settings=settings)).embed()
         brain = await Brain.open(store, "p", settings=settings)
         asked: tuple[Callable[[], Awaitable[Any]], ...] = (
-            lambda: brain.search(REQUEST), brain.names, lambda: brain.contradictions(new_facts()),
-        )  # fmt: skip
+            lambda: brain.search(REQUEST),
+            brain.names,
+            lambda: brain.contradictions(new_facts()),
+        )
         first = sum([await _timed(one) for one in asked])
         medians = [statistics.median([await _timed(one) for _ in range(ROUNDS)]) for one in asked]
     return Costs(count, first, *medians)

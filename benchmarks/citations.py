@@ -143,11 +143,13 @@ def _other_date(sentence: str, document: Document, chance: random.Random) -> str
     if found is None:
         return ""
     month, day, year = found[1], int(found[2]), int(found[3])
-    changed = chance.choice((
-        f"{chance.choice([one for one in _MONTHS if one != month])} {day}, {year}",
-        f"{month} {day % 28 + 1}, {year}",
-        f"{month} {day}, {year + chance.choice((-1, 1, 2))}",
-    ))  # fmt: skip
+    changed = chance.choice(
+        (
+            f"{chance.choice([one for one in _MONTHS if one != month])} {day}, {year}",
+            f"{month} {day % 28 + 1}, {year}",
+            f"{month} {day}, {year + chance.choice((-1, 1, 2))}",
+        )
+    )
     return sentence.replace(found[0], changed, 1)
 
 
@@ -215,10 +217,18 @@ def _framed(sentence: str, document: Document, chance: random.Random) -> str:
 
 
 CHANGES: dict[str, Change] = {
-    "number": _other_number, "unit": _other_unit, "date": _other_date, "name": _other_name,
-    "negation": _negated, "same": lambda sentence, _document, _chance: sentence, "order": _reordered,
-    "number word": _number_word, "date form": _date_form, "synonym": _synonyms, "frame": _framed,
-}  # fmt: skip
+    "number": _other_number,
+    "unit": _other_unit,
+    "date": _other_date,
+    "name": _other_name,
+    "negation": _negated,
+    "same": lambda sentence, _document, _chance: sentence,
+    "order": _reordered,
+    "number word": _number_word,
+    "date form": _date_form,
+    "synonym": _synonyms,
+    "frame": _framed,
+}
 
 
 def counts_of(claims: Iterator[Labelled], *, alone: bool = False) -> dict[str, tuple[int, int]]:

@@ -71,9 +71,17 @@ class Sizes:
 
 FULL = Sizes()
 QUICK = Sizes(
-    chain=40, fanout=40, depth=2, branching=4, runs=20, long=400, readers=4, idle=40, questions=10,
-    repetitions=2
-)  # fmt: skip
+    chain=40,
+    fanout=40,
+    depth=2,
+    branching=4,
+    runs=20,
+    long=400,
+    readers=4,
+    idle=40,
+    questions=10,
+    repetitions=2,
+)
 
 
 class FakeModel:

@@ -10,18 +10,27 @@ from pathlib import Path
 from benchmarks.common import OUT, ROOT
 
 LANGGRAPH = (
-    "langgraph==1.2.20", "langgraph-checkpoint-sqlite==3.1.2", "aiosqlite==0.22.1", "langchain-openai==1.7.3",
-)  # fmt: skip
+    "langgraph==1.2.20",
+    "langgraph-checkpoint-sqlite==3.1.2",
+    "aiosqlite==0.22.1",
+    "langchain-openai==1.7.3",
+)
 
 
 LANGCHAIN = (
-    "langchain==1.4.7", "langgraph==1.2.20", "langgraph-checkpoint-sqlite==3.1.2", "aiosqlite==0.22.1",
-)  # fmt: skip
+    "langchain==1.4.7",
+    "langgraph==1.2.20",
+    "langgraph-checkpoint-sqlite==3.1.2",
+    "aiosqlite==0.22.1",
+)
 
 
 POSTGRES_PEERS = (
-    *LANGGRAPH, "langgraph-checkpoint-postgres==3.2.0", "psycopg[binary,pool]==3.3.8", "dbos==3.3.0",
-)  # fmt: skip
+    *LANGGRAPH,
+    "langgraph-checkpoint-postgres==3.2.0",
+    "psycopg[binary,pool]==3.3.8",
+    "dbos==3.3.0",
+)
 
 
 class PeerError(Exception):

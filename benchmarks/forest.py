@@ -76,6 +76,12 @@ def rows_of(count: int) -> list[Row]:
 def summary_of(count: int) -> RunRow:
     now = time.time_ns() // 1000
     return RunRow(
-        run_id=RUN, workflow="tree", request=f"A tree of {count} nodes", status="running",
-        created_us=now - count * 20_000, updated_us=now, model="rehearsal", rehearsal=True,
-    )  # fmt: skip
+        run_id=RUN,
+        workflow="tree",
+        request=f"A tree of {count} nodes",
+        status="running",
+        created_us=now - count * 20_000,
+        updated_us=now,
+        model="rehearsal",
+        rehearsal=True,
+    )

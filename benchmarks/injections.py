@@ -29,9 +29,13 @@ from podium.models.model import Call
 
 VERSION = "v1"
 NEEDS = (
-    "deepdiff==8.6.1", "orderly-set==5.5.0", "email-validator==2.3.0", "dnspython==2.8.0",
-    "docstring-parser==0.17.0", "pyyaml==6.0.3",
-)  # fmt: skip
+    "deepdiff==8.6.1",
+    "orderly-set==5.5.0",
+    "email-validator==2.3.0",
+    "dnspython==2.8.0",
+    "docstring-parser==0.17.0",
+    "pyyaml==6.0.3",
+)
 ONLY_SPEECH = ("travel", "injection_task_6")
 """Asks the agent to say something, so approval of calls cannot stop it."""
 CONTROL = 26

@@ -38,10 +38,15 @@ class Grown:
 def answers(branching: int) -> dict[str, dict[str, Any]]:
     """What planner, executor and aggregator say; of ordinary size."""
     steps = [
-        {"id": f"part-{n}", "title": f"Work on part {n}", "reason": "It is a part of the whole.",
-         "successCriteria": [f"part {n} is described"], "stepIndex": n}
+        {
+            "id": f"part-{n}",
+            "title": f"Work on part {n}",
+            "reason": "It is a part of the whole.",
+            "successCriteria": [f"part {n} is described"],
+            "stepIndex": n,
+        }
         for n in range(branching)
-    ]  # fmt: skip
+    ]
     band = {"index": 0, "goal": "All parts", "parallelizable": True, "steps": steps}
     document = {"type": "document", "label": "text", "title": "A part", "documentMarkdown": "Words. " * 40}
     result = {
@@ -131,8 +136,13 @@ async def grown(sizes: Sizes, store: Path, latency: float = LATENCY_S) -> tuple[
         await asyncio.sleep(latency)
         return said[call.task]
 
-    options = {"max_depth": sizes.depth, "max_steps": sizes.branching, "max_nodes": 100_000,
-               "floor": False, "editor": False}  # fmt: skip
+    options = {
+        "max_depth": sizes.depth,
+        "max_steps": sizes.branching,
+        "max_nodes": 100_000,
+        "floor": False,
+        "editor": False,
+    }
     begin = time.perf_counter()
     result = await podium.run(
         "tree", "a task of many parts", model=model, store=str(store), concurrency=sizes.cap, options=options

@@ -114,10 +114,14 @@ async def look(page: Page, base: str, tab: str, store: Store, lease: Lease, seq:
     busy: list[float] = await page.evaluate("window.busy")
     spent = (after["TaskDuration"] - before["TaskDuration"]) * 1000
     found = Looked(
-        tab=tab, usable_s=round(usable, 2), heap_mb=round(after["JSHeapUsedSize"] / 1e6, 1),
-        process_mb=round(held_mb(await renderer(page)), 1), updates=updates,
-        update_ms=round(spent / updates, 1), update_max_ms=round(max(busy, default=0.0), 1),
-    )  # fmt: skip
+        tab=tab,
+        usable_s=round(usable, 2),
+        heap_mb=round(after["JSHeapUsedSize"] / 1e6, 1),
+        process_mb=round(held_mb(await renderer(page)), 1),
+        updates=updates,
+        update_ms=round(spent / updates, 1),
+        update_max_ms=round(max(busy, default=0.0), 1),
+    )
     return found, seq
 
 
@@ -149,8 +153,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         found = asyncio.run(measure(Path(folder), given.nodes))
     print(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
-    print("usable within", max(one.usable_s for one in found), "s; an update takes the thread",
-          statistics.median(one.update_ms for one in found), "ms")  # fmt: skip
+    print(
+        "usable within",
+        max(one.usable_s for one in found),
+        "s; an update takes the thread",
+        statistics.median(one.update_ms for one in found),
+        "ms",
+    )
 
 
 if __name__ == "__main__":

@@ -78,8 +78,10 @@ class Taken:
 async def measure(url: str, workloads: dict[str, tuple[str, Sizes]], rounds: int) -> dict[str, Taken]:
     """All workloads, round by round."""
     subjects: dict[str, Subject] = {
-        "plain": PlainAsyncio(), "insert": BareInserts(url), "podium": PodiumThere(url),
-    }  # fmt: skip
+        "plain": PlainAsyncio(),
+        "insert": BareInserts(url),
+        "podium": PodiumThere(url),
+    }
     found = {name: Taken() for name in workloads}
     async with AsyncExitStack() as stack:
         for subject in subjects.values():

@@ -69,9 +69,13 @@ def measure(python: Path, subject: str, workload: str, url: str, quick: bool) ->
     with tempfile.TemporaryDirectory() as folder:
         command = [str(python), "-m", "benchmarks.worker", subject, workload, folder, "--seconds", "20"]
         done = subprocess.run(
-            [*command, "--quick"] if quick else command, cwd=ROOT, capture_output=True, text=True,
-            timeout=TIMEOUT_S, env={**os.environ, POSTGRES: url},
-        )  # fmt: skip
+            [*command, "--quick"] if quick else command,
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+            env={**os.environ, POSTGRES: url},
+        )
     if done.returncode != 0:
         raise PeerError(f"{subject}, {workload}: {done.stderr.strip()[-600:] or done.returncode}")
     return Measured(**json.loads(done.stdout.splitlines()[-1]))

@@ -76,11 +76,18 @@ class Word(NamedTuple):
 WORDS = (
     Word("more budget", "steered", NEVER, "run.waiting", more, "budget.raised"),
     Word("an answer to a run that is driven", "steered", NEVER, "run.waiting", answered, "run.answered"),
-    Word("an answer to a run that only waits", "asks", "Which?", "run.waiting", brought_back, "run.answered",
-         driven=False),
+    Word(
+        "an answer to a run that only waits",
+        "asks",
+        "Which?",
+        "run.waiting",
+        brought_back,
+        "run.answered",
+        driven=False,
+    ),
     Word("a cancel, no call in flight", "sleeps", "4", "step.completed", ended, ENDED),
     Word("a cancel, a call in flight", "steered", NEVER, "run.waiting", ended, ENDED),
-)  # fmt: skip
+)
 
 
 @dataclass

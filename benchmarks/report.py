@@ -180,8 +180,10 @@ def render(results: Results, sizes: Sizes, latency: float) -> str:
     if results.followed is not None:
         seen = results.followed
         lines += ["", f"## {seen.readers} readers of one busy run", ""]
-        lines += [f"{seen.events:,} events, {seen.lost} lost; delay in ms: median {seen.median_ms:.0f}, "
-                  f"95 % {seen.p95_ms:.0f}, longest {seen.max_ms:.0f}."]  # fmt: skip
+        lines += [
+            f"{seen.events:,} events, {seen.lost} lost; delay in ms: median {seen.median_ms:.0f}, "
+            f"95 % {seen.p95_ms:.0f}, longest {seen.max_ms:.0f}."
+        ]
     if results.shut_in:
         lines += ["", "## A program in the sandbox", ""]
         lines += table(["program", "", "ms", "× bare"], list(shut_in_rows(results)))

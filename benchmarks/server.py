@@ -66,9 +66,20 @@ class Loaded(msgspec.Struct, frozen=True):
 async def serving(folder: Path, max_runs: int) -> AsyncGenerator[httpx2.AsyncClient]:
     """A server in a process of its own."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "podium", "serve", "--port", "0", "--json", "--max-runs", str(max_runs),
-        "--store", str(folder / "podium.sqlite"), stdout=asyncio.subprocess.PIPE, cwd=folder,
-    )  # fmt: skip
+        sys.executable,
+        "-m",
+        "podium",
+        "serve",
+        "--port",
+        "0",
+        "--json",
+        "--max-runs",
+        str(max_runs),
+        "--store",
+        str(folder / "podium.sqlite"),
+        stdout=asyncio.subprocess.PIPE,
+        cwd=folder,
+    )
     assert process.stdout is not None
     base, _, token = json.loads(await process.stdout.readline())["address"].partition("?token=")
     limits, headers = httpx2.Limits(max_connections=None), {"Authorization": f"Bearer {token}"}
@@ -127,9 +138,18 @@ async def measure(
         assert len(set(seen)) == 1
     waits = [wait for _, wait in accepted]
     return Loaded(
-        runs, statistics.median(waits), _p95(waits), len(reads), statistics.median(reads), _p95(reads),
-        max(reads), total, readers, followed, seen[0],
-    )  # fmt: skip
+        runs,
+        statistics.median(waits),
+        _p95(waits),
+        len(reads),
+        statistics.median(reads),
+        _p95(reads),
+        max(reads),
+        total,
+        readers,
+        followed,
+        seen[0],
+    )
 
 
 def _p95(values: list[float]) -> float:

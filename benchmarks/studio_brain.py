@@ -104,9 +104,12 @@ async def once(store_url: str, embedding: str) -> dict[str, list[float]]:
 
     settings = Settings(brain=BrainOptions(embedding=embedding))
     options: dict[str, Any] = {
-        "project": PROJECT, "departments": DEPARTMENTS, "specialists": "never", "floor": False,
+        "project": PROJECT,
+        "departments": DEPARTMENTS,
+        "specialists": "never",
+        "floor": False,
         "editor": False,
-    }  # fmt: skip
+    }
     async with podium.open_store(store_url) as store:
         found = await podium.run(
             studio_with(open_timed), REQUEST, model=_answer, store=store, settings=settings, options=options

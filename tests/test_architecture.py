@@ -259,8 +259,11 @@ def loaded_by(code: str, tmp_path: Path) -> set[str]:
     """Top-level names of all modules that a fresh interpreter holds after running `code`."""
     completed = subprocess.run(
         [sys.executable, "-c", LOADED.format(code=code)],
-        cwd=tmp_path, capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert completed.returncode == 0, completed.stderr
     return set(json.loads(completed.stderr.splitlines()[-1]))
 

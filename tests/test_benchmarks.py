@@ -43,8 +43,11 @@ TINY = replace(QUICK, chain=4, fanout=5, depth=2, branching=2, runs=3, steps=2, 
 
 def test_the_workloads_have_the_agreed_sizes() -> None:
     assert {name: FULL.calls(name) for name in WORKLOADS} == {
-        "chain": 200, "fanout": 202, "tree": 1814, "many": 5000,
-    }  # fmt: skip
+        "chain": 200,
+        "fanout": 202,
+        "tree": 1814,
+        "many": 5000,
+    }
 
 
 @pytest.mark.slow

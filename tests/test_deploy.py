@@ -140,8 +140,10 @@ def test_a_unit_is_valid(unit: Path, tmp_path: Path) -> None:
     )
     checked = subprocess.run(
         ["systemd-analyze", "verify", "--man=no", tmp_path / unit.name.replace("@", "@1")],
-        capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     lines = [line for line in checked.stderr.splitlines() if unit.name.split("@")[0] in line]
     assert lines == [], checked.stderr
 

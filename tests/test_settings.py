@@ -107,10 +107,24 @@ def test_a_misspelt_variable_is_refused_and_a_foreign_one_is_not(tmp_path: Path)
 
 @pytest.mark.parametrize(
     "line",
-    ['max_usd = "3"', "max_usd = -1", "max_usd = nan", "max_usd = inf", "max_calls = 1.5", "concurrency = 0",
-     'cache = "maybe"', 'cache_size = "much"', "cache_size = -1", "cache_size = [1]", "cache_size = true",
-     "store = 3", 'profiles = "fast"', 'time_limit = "soon"', "time_limit = 0"],
-)  # fmt: skip
+    [
+        'max_usd = "3"',
+        "max_usd = -1",
+        "max_usd = nan",
+        "max_usd = inf",
+        "max_calls = 1.5",
+        "concurrency = 0",
+        'cache = "maybe"',
+        'cache_size = "much"',
+        "cache_size = -1",
+        "cache_size = [1]",
+        "cache_size = true",
+        "store = 3",
+        'profiles = "fast"',
+        'time_limit = "soon"',
+        "time_limit = 0",
+    ],
+)
 def test_a_wrong_value_is_refused_with_its_key_and_file(line: str, project: Path, tmp_path: Path) -> None:
     (project / "podium.toml").write_text(line + "\n")
     with pytest.raises(SettingsError) as caught:
@@ -292,7 +306,7 @@ def test_mcp_servers_merge_over_the_sources_and_paths_count_from_their_file(
         ("mcp = 3\n", "`mcp` in", "For example: [mcp.files]"),
         ("[mcp]\na = 3\n", "either a `command` or a `url`", "For example"),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_mcp_server_is_refused(
     text: str, message: str, hint: str, project: Path, tmp_path: Path
 ) -> None:

@@ -16,14 +16,41 @@ VALUE = "Zk39-value-of-a-secret"
 @pytest.mark.parametrize(
     "name",
     [
-        "AZURE_OPENAI_KEY", "AZURE_OPENAI_API_KEY", "GITHUB_PAT", "NPM_AUTH", "NPM_CONFIG__AUTH",
-        "npm_config__authToken", "API_KEY", "TOKEN", "SECRET", "PASSWORD", "MYSQL_PWD", "PGPASSWORD",
-        "REDISCLI_AUTH", "SSHPASS", "DB_PASS", "SECRET_KEY_BASE", "DJANGO_SECRET_KEY", "JWT_SECRET",
-        "VAULT_TOKEN", "AWS_SESSION_TOKEN", "CLIENTSECRET", "AWS_BEARER_TOKEN_BEDROCK",
-        "GCP_CREDENTIALS", "DOCKER_CREDS", "SIGNING_KEY", "KEY_PASSPHRASE", "DEPLOY_TOKENS",
-        "SESSION_COOKIE", "STORAGE_SAS", "MISTRAL_KEY", "apiKey", "x-api-key", "Authorization",
+        "AZURE_OPENAI_KEY",
+        "AZURE_OPENAI_API_KEY",
+        "GITHUB_PAT",
+        "NPM_AUTH",
+        "NPM_CONFIG__AUTH",
+        "npm_config__authToken",
+        "API_KEY",
+        "TOKEN",
+        "SECRET",
+        "PASSWORD",
+        "MYSQL_PWD",
+        "PGPASSWORD",
+        "REDISCLI_AUTH",
+        "SSHPASS",
+        "DB_PASS",
+        "SECRET_KEY_BASE",
+        "DJANGO_SECRET_KEY",
+        "JWT_SECRET",
+        "VAULT_TOKEN",
+        "AWS_SESSION_TOKEN",
+        "CLIENTSECRET",
+        "AWS_BEARER_TOKEN_BEDROCK",
+        "GCP_CREDENTIALS",
+        "DOCKER_CREDS",
+        "SIGNING_KEY",
+        "KEY_PASSPHRASE",
+        "DEPLOY_TOKENS",
+        "SESSION_COOKIE",
+        "STORAGE_SAS",
+        "MISTRAL_KEY",
+        "apiKey",
+        "x-api-key",
+        "Authorization",
     ],
-)  # fmt: skip
+)
 def test_values_of_secret_names_are_secrets(name: str) -> None:
     assert is_secret_name(name)
     assert Settings(store="x").secrets({name: VALUE}) == [VALUE]
@@ -32,12 +59,29 @@ def test_values_of_secret_names_are_secrets(name: str) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "PATH", "PWD", "OLDPWD", "HOME", "KEYBOARD_LAYOUT", "TOKENIZERS_PARALLELISM", "TOKEN_LIMIT",
-        "MAX_TOKENS", "PASSWORD_FILE", "SECRET_NAME", "AWS_ACCESS_KEY_ID", "SSH_AUTH_SOCK",
-        "XAUTHORITY", "AUTHOR", "MONKEY", "STRIPE_PUBLISHABLE_KEY", "SSH_PUBLIC_KEY", "COMPAT",
-        "KEYCLOAK_URL", "PASSWORD_STORE_DIR", "AUTH_METHOD",
+        "PATH",
+        "PWD",
+        "OLDPWD",
+        "HOME",
+        "KEYBOARD_LAYOUT",
+        "TOKENIZERS_PARALLELISM",
+        "TOKEN_LIMIT",
+        "MAX_TOKENS",
+        "PASSWORD_FILE",
+        "SECRET_NAME",
+        "AWS_ACCESS_KEY_ID",
+        "SSH_AUTH_SOCK",
+        "XAUTHORITY",
+        "AUTHOR",
+        "MONKEY",
+        "STRIPE_PUBLISHABLE_KEY",
+        "SSH_PUBLIC_KEY",
+        "COMPAT",
+        "KEYCLOAK_URL",
+        "PASSWORD_STORE_DIR",
+        "AUTH_METHOD",
     ],
-)  # fmt: skip
+)
 def test_values_of_other_names_are_none(name: str) -> None:
     assert not is_secret_name(name)
     assert Settings(store="x").secrets({name: VALUE}) == []
@@ -97,11 +141,17 @@ def test_secrets_in_settings_are_known() -> None:
             "near": McpServer(command="x", args=["--api-key=Args-key-5", "--token", "Args-key-6", "--mode"]),
             "base": McpServer(command="x", env={"DATABASE_URL": "postgresql://me:Mcp-pw-77@db/x"}),
         },
-    )  # fmt: skip
+    )
     assert set(settings.secrets({"FAR": "Value-of-far-8"})) == {
-        "Store-pw-1", "Model-pw-2", "Base-pw-3", "Feed-key-4", "Value-of-far-8", "Args-key-5", "Args-key-6",
+        "Store-pw-1",
+        "Model-pw-2",
+        "Base-pw-3",
+        "Feed-key-4",
+        "Value-of-far-8",
+        "Args-key-5",
+        "Args-key-6",
         "Mcp-pw-77",
-    }  # fmt: skip
+    }
 
 
 def test_secrets_of_a_settings_file_are_known(tmp_path: Path) -> None:

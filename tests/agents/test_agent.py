@@ -37,8 +37,12 @@ def test_a_role_that_is_clear_from_the_name_or_the_instructions_is_not_repeated(
 def test_the_defaults() -> None:
     agent = Agent("Nora")
     assert (agent.profile, agent.model, agent.temperature, agent.max_tokens, agent.timeout) == (
-        "balanced", "", 0.7, 4096, 300.0,
-    )  # fmt: skip
+        "balanced",
+        "",
+        0.7,
+        4096,
+        300.0,
+    )
 
 
 def test_equal_fields_are_equal_agents_and_none_can_be_changed() -> None:

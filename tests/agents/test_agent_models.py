@@ -159,9 +159,13 @@ async def test_a_run_that_its_budget_cut_short_says_nothing_of_those_who_did_not
     flow = podium.Workflow(careful, "careful")
     async with podium.open_store(f"{tmp_path}/s.sqlite") as store:
         first = await podium.run(
-            flow, "go", store=store, model="rehearsal", model_for={"critic": "rehearsal"},
+            flow,
+            "go",
+            store=store,
+            model="rehearsal",
+            model_for={"critic": "rehearsal"},
             budget=podium.Budget(calls=1),
-        )  # fmt: skip
+        )
         assert (first.status, first.warnings) == ("partial", [])
         more = podium.Budget(calls=9)
         handle = await podium.resume(first.run_id, workflow=flow, store=store, budget=more)

@@ -46,11 +46,20 @@ async def test_the_model_is_sent_the_whole_call(store: Store) -> None:
     assert result.output == "a text"
     assert model.calls == [
         Call(
-            run_id=result.run_id, workflow="flow", path="draft", agent="Nora", role="critic", task="draft",
-            system="You are Nora. Your role: critic.\n\nBe strict.", prompt="About storms", schema=None,
-            attempt=1, temperature=0.2, max_tokens=500,
+            run_id=result.run_id,
+            workflow="flow",
+            path="draft",
+            agent="Nora",
+            role="critic",
+            task="draft",
+            system="You are Nora. Your role: critic.\n\nBe strict.",
+            prompt="About storms",
+            schema=None,
+            attempt=1,
+            temperature=0.2,
+            max_tokens=500,
         )
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize(

@@ -42,8 +42,13 @@ async def test_calls_of_a_turn_run_and_go_back_in_the_models_order(store: Store)
     done = await podium.run(acting(add), "go", model=model, store=store)
     assert (done.status, done.output) == ("completed", "3 | 7 | 11")
     assert await steps(store, done.run_id) == [
-        "plan", "plan/tool[1.0]", "plan/tool[1.1]", "plan/turn#2", "plan/tool[2.0]", "plan/turn#3",
-    ]  # fmt: skip
+        "plan",
+        "plan/tool[1.0]",
+        "plan/tool[1.1]",
+        "plan/turn#2",
+        "plan/tool[2.0]",
+        "plan/turn#3",
+    ]
     first, second, third = model.calls
     assert [tool.name for tool in first.tools] == ["add"]
     assert [message.role for message in second.messages] == ["user", "assistant", "tool", "tool"]
@@ -333,8 +338,12 @@ async def test_a_thread_continues_its_conversation(store: Store) -> None:
     done = await podium.run(flow, "go", model=model, store=store)
     assert done.output == ["3", {"score": 7}, 6]
     assert [message.role for message in model.calls[-1].messages] == [
-        "user", "assistant", "tool", "assistant", "user",
-    ]  # fmt: skip
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+        "user",
+    ]
     assert await steps(store, done.run_id) == ["thread", "thread/tool[1.0]", "thread/turn#2", "thread#2"]
     assert (await podium.replay(done.run_id, workflow=flow, store=store)).output == done.output
 

@@ -34,12 +34,19 @@ async def _fill(path: Path) -> None:
         assert (finished.status, large.status, waiting.status) == ("completed", "completed", "waiting")
         facts = [
             Fact(
-                id=f"fact{n}", project="p", subject=f"Mara {n}", predicate="eyes", value="green",
-                kind="character", source_run=finished.run_id, status="proposed",
-                created_at="2026-01-01T00:00:00Z", updated_at="2026-01-01T00:00:00Z",
+                id=f"fact{n}",
+                project="p",
+                subject=f"Mara {n}",
+                predicate="eyes",
+                value="green",
+                kind="character",
+                source_run=finished.run_id,
+                status="proposed",
+                created_at="2026-01-01T00:00:00Z",
+                updated_at="2026-01-01T00:00:00Z",
             )
             for n in range(200)
-        ]  # fmt: skip
+        ]
         change = FactChange(project="p", fact="", at="2026-01-01T00:00:00Z", by="x", action="imported")
         await store.add_facts(facts, change)
         store.keep_sample(

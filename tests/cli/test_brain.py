@@ -121,9 +121,21 @@ def test_decisions_by_id(lighthouse: Shell) -> None:
     waiting = facts(lighthouse, "proposed")
     eyes, line, age = (waiting[value]["id"] for value in ("blue", "We should leave.", "40"))
     output = lighthouse(
-        "brain", "review", "run-two", "--replace", eyes, "--discard", line[:6], "--edit", f"{age}=41",
-        "--accept", age, "--by", "Ada", "--json",
-    ).json  # fmt: skip
+        "brain",
+        "review",
+        "run-two",
+        "--replace",
+        eyes,
+        "--discard",
+        line[:6],
+        "--edit",
+        f"{age}=41",
+        "--accept",
+        age,
+        "--by",
+        "Ada",
+        "--json",
+    ).json
     assert (output["accepted"], output["discarded"], output["edited"]) == ([age, eyes], [line], [age])
     assert len(output["replaced"]) == 1
     assert set(facts(lighthouse)) == {"Ellie", "dead", "blue", "41"}
@@ -194,8 +206,10 @@ def test_an_export_is_read_again_as_the_same(lighthouse: Shell) -> None:
     assert lighthouse("brain", "export", "--json").json["exported"] == 6
     assert lighthouse("brain", "export", "x.jsonl", "--status", "proposed", "--json").json["exported"] == 3
     assert lighthouse("brain", "import", "x.jsonl", "--json").json == {
-        "imported": 0, "known": 3, "projects": {"lighthouse": 0},
-    }  # fmt: skip
+        "imported": 0,
+        "known": 3,
+        "projects": {"lighthouse": 0},
+    }
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,7 @@ def test_a_folder_is_added_listed_searched_and_removed(podium: Shell, tmp_path: 
     assert listed[1].split()[:3] == ["sea", "2", "0"]
     assert listed[1].endswith(str(tmp_path / "docs"))
     passages = podium("corpus", "search", "how low is the water?").out
-    assert passages == (
-        "1. Tides\ntides.md · 2024-05-17 · Harbour Office\nLow water comes twice a day.\n"
-    )  # fmt: skip
+    assert passages == ("1. Tides\ntides.md · 2024-05-17 · Harbour Office\nLow water comes twice a day.\n")
     assert podium("corpus", "search", "volcano").out == "Nothing was found.\n"
     assert "is untouched" in podium("corpus", "remove", "docs").out
     assert "There is no corpus yet." in podium("corpus", "list").out

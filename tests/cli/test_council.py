@@ -27,10 +27,25 @@ def test_a_council_from_topic_to_report(podium: Shell) -> None:
 def test_run_json_gives_the_whole_output(podium: Shell) -> None:
     data = podium("run", "council", TOPIC, "--model", "rehearsal", "--json").json
     assert set(data["output"]) == {
-        "topic", "status", "rounds", "ideas", "final_idea", "scored", "below_threshold", "leader_choice",
-        "chosen", "reasoning", "recommendation", "deliverable", "open_points", "settled_points",
-        "messages", "comparison", "baseline", "warnings",
-    }  # fmt: skip
+        "topic",
+        "status",
+        "rounds",
+        "ideas",
+        "final_idea",
+        "scored",
+        "below_threshold",
+        "leader_choice",
+        "chosen",
+        "reasoning",
+        "recommendation",
+        "deliverable",
+        "open_points",
+        "settled_points",
+        "messages",
+        "comparison",
+        "baseline",
+        "warnings",
+    }
     assert (data["status"], data["rehearsal"], data["usage"]["calls"]) == ("completed", True, 10)
 
 

@@ -58,6 +58,9 @@ def test_options_say_what_is_needed_and_keep_quiet_about_nothing(podium: Shell) 
 def test_a_reader_may_leave_a_page_half_read(podium: Shell) -> None:
     page = subprocess.run(
         ["sh", "-c", f"({' '.join(COMMAND)} run {FLOWS}:chain --help; echo $? >code) | true"],
-        cwd=podium.folder, env=podium.env, capture_output=True, check=True,
-    )  # fmt: skip
+        cwd=podium.folder,
+        env=podium.env,
+        capture_output=True,
+        check=True,
+    )
     assert page.stderr == b""

@@ -79,8 +79,12 @@ def test_output_that_cannot_be_written_is_reported_in_a_sentence(podium: Shell, 
     with Path("/dev/full").open("wb") as full:
         completed = subprocess.run(
             [*COMMAND, "run", f"{FLOWS}:say", "x", flag],
-            stdout=full, stderr=subprocess.PIPE, cwd=podium.folder, env=podium.env, check=False,
-        )  # fmt: skip
+            stdout=full,
+            stderr=subprocess.PIPE,
+            cwd=podium.folder,
+            env=podium.env,
+            check=False,
+        )
     assert completed.returncode == 4
     assert completed.stderr.startswith(b"Error: The output cannot be written: the disk is full.\nHint: ")
     assert b"Traceback" not in completed.stderr

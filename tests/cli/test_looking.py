@@ -282,9 +282,13 @@ def test_a_report_and_a_result_show_what_was_spent_in_the_same_words(podium: She
     assert data["usage"] == made["usage"] == podium("show", made["run_id"], "--json").json["usage"]
     assert data["usage"]["cost_usd"] == 1.0
     assert data["steps"][0]["usage"] == {
-        "calls": 1, "input_tokens": 100, "output_tokens": 0, "cost_usd": 0.25, "unpriced_calls": 0,
-            "unknown_calls": 0,
-    }  # fmt: skip
+        "calls": 1,
+        "input_tokens": 100,
+        "output_tokens": 0,
+        "cost_usd": 0.25,
+        "unpriced_calls": 0,
+        "unknown_calls": 0,
+    }
     assert data["by_agent"] == {"steps": data["usage"]}
     assert data["costs"] == [{"agent": "steps", "model": None, "usage": data["usage"]}]
     assert data["saved"] == dict.fromkeys(data["usage"], 0)

@@ -167,10 +167,20 @@ def test_a_file_that_is_no_workflow_is_reported_as_such(podium: Shell, text: str
 
 @pytest.mark.parametrize(
     "words",
-    [["runs"], ["show"], ["events"], ["report"], ["artifacts"], ["replay"], ["resume"], ["cancel", "last"],
-     ["answer", "last", "x"], ["fork", "last", "--at", "x"]],
+    [
+        ["runs"],
+        ["show"],
+        ["events"],
+        ["report"],
+        ["artifacts"],
+        ["replay"],
+        ["resume"],
+        ["cancel", "last"],
+        ["answer", "last", "x"],
+        ["fork", "last", "--at", "x"],
+    ],
     ids=lambda words: str(words[0]),
-)  # fmt: skip
+)
 def test_a_store_that_is_not_there_is_refused_and_not_made(podium: Shell, words: list[str]) -> None:
     output = podium(*words, "--store", "typo.sqlite", code=2)
     assert f"There is no store {podium.folder / 'typo.sqlite'}" in output.err
@@ -236,9 +246,14 @@ def test_a_file_that_leaves_while_it_is_imported_is_reported_as_such(podium: She
 def in_shell(podium: Shell, script: str, *words: str) -> Output:
     """Run a line of shell in which `podium` is `"$@"`."""
     completed = subprocess.run(
-        ["sh", "-c", script, "sh", *COMMAND, *words], stdin=subprocess.DEVNULL, capture_output=True,
-        cwd=podium.folder, env=podium.env, timeout=PATIENCE_S, check=False,
-    )  # fmt: skip
+        ["sh", "-c", script, "sh", *COMMAND, *words],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        cwd=podium.folder,
+        env=podium.env,
+        timeout=PATIENCE_S,
+        check=False,
+    )
     return Output(completed)
 
 
@@ -257,8 +272,9 @@ def test_a_folder_that_is_gone_is_reported(podium: Shell) -> None:
         output = in_shell(podium, script, *words)
         assert (output.code, output.out) == (2, "")
         assert output.err.splitlines() == [
-            "Error: The current folder was deleted.", "Hint: Go to another one: cd ~"
-        ]  # fmt: skip
+            "Error: The current folder was deleted.",
+            "Hint: Go to another one: cd ~",
+        ]
 
 
 def test_the_mark_that_some_editors_write_is_no_part_of_a_request(podium: Shell) -> None:

@@ -148,9 +148,12 @@ def test_the_list_needs_no_client_to_be_imported(podium: Shell) -> None:
         "sys.exit(f'imported {heavy}' if heavy else 0)\n"
     )
     completed = subprocess.run(
-        [sys.executable, "-c", program, "models"], cwd=podium.folder, capture_output=True, check=False,
+        [sys.executable, "-c", program, "models"],
+        cwd=podium.folder,
+        capture_output=True,
+        check=False,
         env={**podium.env, "OPENAI_API_KEY": OPENAI},
-    )  # fmt: skip
+    )
     assert completed.returncode == 0, completed.stderr.decode()
 
 
@@ -308,9 +311,13 @@ def test_doctor_shows_keys_extras_and_profiles_and_that_nobody_was_asked(podium:
 def test_doctor_names_the_extra_of_a_key_that_is_of_no_use(podium: Shell) -> None:
     program = "import sys; sys.modules['groq'] = None; from podium.cli.main import main; main(['doctor'])"
     completed = subprocess.run(
-        [sys.executable, "-c", program], cwd=podium.folder, capture_output=True, text=True, check=False,
+        [sys.executable, "-c", program],
+        cwd=podium.folder,
+        capture_output=True,
+        text=True,
+        check=False,
         env={**podium.env, "GROQ_API_KEY": "gsk-planted-key"},
-    )  # fmt: skip
+    )
     assert "without its client: GROQ_API_KEY" in completed.stdout
     assert "pip install 'podium[groq]'" in completed.stdout
     assert "balanced rehearsal" in completed.stdout

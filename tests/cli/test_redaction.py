@@ -86,11 +86,22 @@ def test_no_way_out_shows_a_secret(leaky: Shell, request_: str) -> None:
         assert "the key is [redacted]" in output.err
         assert "ValueError: [redacted]" in output.err
     for looked in (
-        "show last", "show last --json", "show last --all", "show last --output", "events last",
-        "events last --json", "report last", "report last --format html", "report last --json",
-        "artifacts last", "artifacts last --json", "artifacts last page.html", "runs", "runs --json",
+        "show last",
+        "show last --json",
+        "show last --all",
+        "show last --output",
+        "events last",
+        "events last --json",
+        "report last",
+        "report last --format html",
+        "report last --json",
+        "artifacts last",
+        "artifacts last --json",
+        "artifacts last page.html",
+        "runs",
+        "runs --json",
         "trace last --content --json",
-    ):  # fmt: skip
+    ):
         check(leaky(*looked.split(), code=None))
     stored = b"".join(file.read_bytes() for file in leaky.folder.glob("podium.sqlite*") if file.is_file())
     assert not any(secret.encode() in stored for secret in TOLD)
@@ -107,10 +118,14 @@ def test_an_unexpected_error_shows_no_secret(leaky: Shell, debug: str) -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        ("show", KEY), ("shwo", FORMAT), ("run", "council", "x", f"--{FORMAT}"), ("runs", FORMAT),
-        ("run", FORMAT, "x"), ("runs", "--store", "postgre://me:Db-pw-42%2Fx@db/app"),
+        ("show", KEY),
+        ("shwo", FORMAT),
+        ("run", "council", "x", f"--{FORMAT}"),
+        ("runs", FORMAT),
+        ("run", FORMAT, "x"),
+        ("runs", "--store", "postgre://me:Db-pw-42%2Fx@db/app"),
     ],
-)  # fmt: skip
+)
 def test_a_mistake_on_the_command_line_shows_no_secret(leaky: Shell, words: tuple[str, ...]) -> None:
     check(leaky(*words, code=None))
     check(leaky(*words, "--json", code=None))

@@ -37,14 +37,28 @@ def test_other_workflows_have_no_such_flag(podium: Shell) -> None:
 
 def test_every_problem_of_a_brief_is_reported_at_once_and_nothing_starts(podium: Shell) -> None:
     output = podium(
-        "run", "research", TOPIC, "--length", "5", "--tone", "x" * 80, "--max-usd", "0.55",
-        "--preferred-sources", "corpus", "--min-quality", "good", code=2,
-    )  # fmt: skip
+        "run",
+        "research",
+        TOPIC,
+        "--length",
+        "5",
+        "--tone",
+        "x" * 80,
+        "--max-usd",
+        "0.55",
+        "--preferred-sources",
+        "corpus",
+        "--min-quality",
+        "good",
+        code=2,
+    )
     for problem in (
-        "The brief has 4 problems", "--length must be 500 to 10,000 words, not 5", "--tone must have 1 to 60",
+        "The brief has 4 problems",
+        "--length must be 500 to 10,000 words, not 5",
+        "--tone must have 1 to 60",
         "corpus sources are preferred, but not enabled",
         "--min-quality must be a number, not 'good'",
-    ):  # fmt: skip
+    ):
         assert problem in output.err
     assert "Traceback" not in output.err
     assert podium("runs", "--json").json == {"runs": []}

@@ -12,8 +12,17 @@ from tests.cli.shell import Shell
 
 CORPUS = str(Path(__file__).parents[2] / "examples" / "corpus")
 MODELS = Path(__file__).parent / "programs" / "research_models.py"
-ASKED = ("run", "research", "How much caffeine is safe in a day", "--corpus", CORPUS, "--min-quality", "0.1",
-         "--no-floor", "--no-editor")  # fmt: skip
+ASKED = (
+    "run",
+    "research",
+    "How much caffeine is safe in a day",
+    "--corpus",
+    CORPUS,
+    "--min-quality",
+    "0.1",
+    "--no-floor",
+    "--no-editor",
+)
 QUICK = ("--model", f"python:{MODELS}:quick")
 PATIENT = ("--model", f"python:{MODELS}:patient")
 

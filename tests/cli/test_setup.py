@@ -18,15 +18,31 @@ def test_help_leads_with_three_examples_that_work(podium: Shell) -> None:
     assert len(examples) == 3
     assert out.index(examples[0]) < out.index("Start a workflow")
     for example in examples:
-        words = subprocess.run(
-            ["sh", "-c", f"printf '%s\\0' {example}"], capture_output=True, check=True
-        ).stdout.decode().split("\0")  # fmt: skip
+        words = (
+            subprocess.run(["sh", "-c", f"printf '%s\\0' {example}"], capture_output=True, check=True)
+            .stdout.decode()
+            .split("\0")
+        )
         podium(*words[1:-1])
 
 
 def test_every_command_has_help(podium: Shell) -> None:
-    for command in ("run", "runs", "show", "events", "resume", "cancel", "answer", "fork", "replay", "report",
-                    "artifacts", "doctor", "init", "completion"):  # fmt: skip
+    for command in (
+        "run",
+        "runs",
+        "show",
+        "events",
+        "resume",
+        "cancel",
+        "answer",
+        "fork",
+        "replay",
+        "report",
+        "artifacts",
+        "doctor",
+        "init",
+        "completion",
+    ):
         assert podium(command, "--help").out.startswith(f"Usage: podium {command}"), command
 
 

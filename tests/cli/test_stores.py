@@ -48,8 +48,10 @@ def test_migrate_makes_a_store_and_shows_what_it_found(podium: Shell, tmp_path: 
     again = podium("migrate", "--store", str(path), code=0)
     assert again.out == f"The store sqlite:///{path} is up to date (schema {SQLITE}).\n"
     assert podium("migrate", "--store", str(path), "--json", code=0).json == {
-        "store": f"sqlite:///{path}", "before": SQLITE, "after": SQLITE,
-    }  # fmt: skip
+        "store": f"sqlite:///{path}",
+        "before": SQLITE,
+        "after": SQLITE,
+    }
 
 
 def test_migrate_in_postgresql(podium: Shell, database: str) -> None:
@@ -138,12 +140,23 @@ def test_no_command_shows_the_password_of_the_store(podium: Shell, database: str
     outputs = [
         podium(*words, "--store", database, code=None)
         for words in (
-            ["run", f"{FLOWS}:chain", "again", "--model", "rehearsal"], ["runs"], ["show", run_id],
-            ["show", run_id, "--json"], ["events", run_id, "--json"], ["report", run_id, "--format", "json"],
-            ["doctor"], ["doctor", "--json"], ["migrate", "--json"], ["resume", run_id], ["cancel", run_id],
-            ["fork", run_id], ["cache"], ["artifacts", run_id], ["brain", "show"],
+            ["run", f"{FLOWS}:chain", "again", "--model", "rehearsal"],
+            ["runs"],
+            ["show", run_id],
+            ["show", run_id, "--json"],
+            ["events", run_id, "--json"],
+            ["report", run_id, "--format", "json"],
+            ["doctor"],
+            ["doctor", "--json"],
+            ["migrate", "--json"],
+            ["resume", run_id],
+            ["cancel", run_id],
+            ["fork", run_id],
+            ["cache"],
+            ["artifacts", run_id],
+            ["brain", "show"],
         )
-    ]  # fmt: skip
+    ]
     assert all(PASSWORD not in output.out + output.err for output in outputs)
     assert all("Traceback" not in output.err for output in outputs)
     assert any("--store postgresql://podium@127.0.0.1" in output.out + output.err for output in outputs)

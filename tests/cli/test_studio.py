@@ -29,9 +29,15 @@ def test_a_studio_is_reported_in_lines_and_ends_with_the_deliverable(podium: She
 def test_json_is_the_whole_output_and_quiet_is_the_deliverable(podium: Shell) -> None:
     output = podium("run", "studio", WORKED, *REHEARSAL, "--json").json["output"]
     assert set(output) == {
-        "routing", "departments", "conflicts", "overall_quality", "deliverable", "missing", "comparison",
+        "routing",
+        "departments",
+        "conflicts",
+        "overall_quality",
+        "deliverable",
+        "missing",
+        "comparison",
         "errors",
-    }  # fmt: skip
+    }
     assert podium("run", "studio", WORKED, *REHEARSAL, "--quiet").out.startswith(f"# {WORKED}\n")
     lanes = podium("show", "last").out
     assert "✓ Story Department" in lanes
@@ -106,9 +112,15 @@ async def answer(call):
 def test_a_failed_department_is_tried_again_by_a_fork_and_resume_says_so(podium: Shell) -> None:
     (podium.folder / "out.py").write_text(OUT)
     words = (
-        "--departments", "story,audio", "--specialists", "never", "--no-floor", "--no-editor",
-        "--model", "python:out.py:answer",
-    )  # fmt: skip
+        "--departments",
+        "story,audio",
+        "--specialists",
+        "never",
+        "--no-floor",
+        "--no-editor",
+        "--model",
+        "python:out.py:answer",
+    )
     output = podium("run", "studio", "x", *words, code=3, OUT="1").out
     run_id = podium("runs", "--json").json["runs"][0]["run_id"]
     again = f"podium fork {run_id} --at story/head_execute"

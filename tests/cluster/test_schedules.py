@@ -39,13 +39,24 @@ def test_what_cron_reads_is_a_schedule(cron: str) -> None:
 @pytest.mark.parametrize(
     "cron",
     [
-        "", "every day", "61 * * * *", "0 24 * * *", "*/0 * * * *", "@reboot",
+        "",
+        "every day",
+        "61 * * * *",
+        "0 24 * * *",
+        "*/0 * * * *",
+        "@reboot",
         "CRON_TZ=Europe/Berlin 0 8 * * *",
-        "0 0 31 2 *", "0 0 30 2 *",  # never comes
-        "0 8 * * * 30", "0 8 * * * * *",  # a second for one engine, a year for another
-        "R R * * *", "H H * * *", "0 8 L * *", "0 8 * * 5#3", "0 8 ? * 1",  # only one engine reads them so
+        "0 0 31 2 *",
+        "0 0 30 2 *",  # never comes
+        "0 8 * * * 30",
+        "0 8 * * * * *",  # a second for one engine, a year for another
+        "R R * * *",
+        "H H * * *",
+        "0 8 L * *",
+        "0 8 * * 5#3",
+        "0 8 ? * 1",  # only one engine reads them so
     ],
-)  # fmt: skip
+)
 def test_what_never_comes_or_is_read_in_two_ways_is_refused(cron: str) -> None:
     with pytest.raises(UsageError, match="not a cron expression that ever fires"):
         check_cron(cron)

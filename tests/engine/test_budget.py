@@ -229,9 +229,14 @@ async def test_what_was_reported_of_an_exhausted_branch_is_reported_anew_on_resu
     rows = await store.read(first.run_id, types=("told.status", "run.warned"))
     shown = [str(decode(row.data).get("status") or decode(row.data)["message"]) for row in rows]
     assert shown == [
-        "a begins", "a is done", "b begins", "b is out of budget", "it came to done, out",
-        "b is done", "it came to done, done",
-    ]  # fmt: skip
+        "a begins",
+        "a is done",
+        "b begins",
+        "b is out of budget",
+        "it came to done, out",
+        "b is done",
+        "it came to done, done",
+    ]
     replayed = await podium.replay(first.run_id, workflow=workflow, store=store)
     assert replayed.output == ["done", "done"]
 
@@ -408,10 +413,18 @@ _SHARED: dict[str, Path] = {}
 @pytest.mark.parametrize(
     "ceilings",
     [
-        {"usd": -1}, {"usd": float("nan")}, {"usd": float("inf")}, {"usd": "3"}, {"seconds": float("nan")},
-        {"tokens": -1}, {"tokens": 1e6}, {"calls": 1.5}, {"calls": True}, {"depth": -1},
+        {"usd": -1},
+        {"usd": float("nan")},
+        {"usd": float("inf")},
+        {"usd": "3"},
+        {"seconds": float("nan")},
+        {"tokens": -1},
+        {"tokens": 1e6},
+        {"calls": 1.5},
+        {"calls": True},
+        {"depth": -1},
     ],
-)  # fmt: skip
+)
 def test_a_ceiling_that_is_none_is_refused_in_one_sentence(ceilings: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match=f"The budget {next(iter(ceilings))} must be a .*number from 0 on"):
         Budget(**ceilings)

@@ -125,8 +125,12 @@ async def test_the_iterator_gives_typed_events_in_order(store: Store) -> None:
     events: list[podium.Event] = [event async for event in handle.events()]
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
     assert [event.type for event in events] == [
-        "run.created", "run.started", "step.started", "step.completed", "run.completed",
-    ]  # fmt: skip
+        "run.created",
+        "run.started",
+        "step.started",
+        "step.completed",
+        "run.completed",
+    ]
     assert isinstance(events[0].data, RunCreated)
     assert events[0].data.request == "hello"
     times: list[Any] = [event.time for event in events]

@@ -165,8 +165,11 @@ async def test_what_a_fork_inherits_is_shown_and_not_charged_again(store: Store)
         3,
     )
     assert {path: step.inherited for path, step in state.steps.items()} == {
-        "plan": True, "left/write": True, "right/write": True, "join": False,
-    }  # fmt: skip
+        "plan": True,
+        "left/write": True,
+        "right/write": True,
+        "join": False,
+    }
     assert [artifact.name for artifact in forked.artifacts] == ["parts.txt"]
     replayed = await podium.replay(forked.run_id, workflow=FLOW, store=store)
     assert replayed.output == forked.output

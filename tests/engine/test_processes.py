@@ -94,8 +94,11 @@ async def test_a_stopped_process_that_was_taken_over_cannot_write(
         gate.touch()
         second = spawn(url, "resume", run_id, "take-over")
         assert read_until(second, "completed [0, 1, 2, 3]") == [
-            "step 1", "step 2", "step 3", "completed [0, 1, 2, 3]",
-        ]  # fmt: skip
+            "step 1",
+            "step 2",
+            "step 3",
+            "completed [0, 1, 2, 3]",
+        ]
         assert second.wait(10) == 0
         async with open_store(url) as store:
             before = await store.read(run_id)

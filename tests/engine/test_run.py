@@ -78,8 +78,13 @@ async def test_keys_are_branch_name_and_occurrence(store: Store) -> None:
 
     result = await podium.run(flow(keys), "go", store=store)
     assert await paths_of(store, result.run_id, "step.completed") == [
-        "a", "a#2", "story/a", "story#2/a", "each[x]", "each[y%2Fz]",
-    ]  # fmt: skip
+        "a",
+        "a#2",
+        "story/a",
+        "story#2/a",
+        "each[x]",
+        "each[y%2Fz]",
+    ]
 
 
 async def test_an_explicit_key_used_twice_is_refused(store: Store) -> None:

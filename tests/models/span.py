@@ -145,9 +145,15 @@ class Fleet:
 
 @asynccontextmanager
 async def fleet(
-    server: Server, *, requests: int | None = None, tokens: int | None = None, each: int = 0, used: int = 0,
-    late_s: float = 0.0, tick_s: float = 0.005,
-) -> AsyncGenerator[Fleet]:  # fmt: skip
+    server: Server,
+    *,
+    requests: int | None = None,
+    tokens: int | None = None,
+    each: int = 0,
+    used: int = 0,
+    late_s: float = 0.0,
+    tick_s: float = 0.005,
+) -> AsyncGenerator[Fleet]:
     """`each`: tokens that a call may use, and `used` those that it does; `late_s`: how long the database
     takes to answer; `tick_s`: how finely time goes on."""
     url = f"{server.new_place()}%2Cpg_catalog"

@@ -17,17 +17,41 @@ def ask(
     system: str = "", prompt: str = "", max_tokens: int = 100, schema: dict[str, Any] | None = None
 ) -> Call:
     return Call(
-        run_id="r", workflow="w", path="p", agent="a", role="", task="t",
-        system=system, prompt=prompt, schema=schema, max_tokens=max_tokens,
-    )  # fmt: skip
+        run_id="r",
+        workflow="w",
+        path="p",
+        agent="a",
+        role="",
+        task="t",
+        system=system,
+        prompt=prompt,
+        schema=schema,
+        max_tokens=max_tokens,
+    )
 
 
 def test_the_fields_of_a_call_are_those_of_the_specification() -> None:
     assert set(Call.__struct_fields__) == {
-        "run_id", "workflow", "path", "agent", "role", "task", "system", "prompt", "schema", "attempt",
-        "temperature", "max_tokens", "timeout", "messages", "tools", "files", "must_answer", "counted",
+        "run_id",
+        "workflow",
+        "path",
+        "agent",
+        "role",
+        "task",
+        "system",
+        "prompt",
+        "schema",
+        "attempt",
+        "temperature",
+        "max_tokens",
+        "timeout",
+        "messages",
+        "tools",
+        "files",
+        "must_answer",
+        "counted",
         "size",
-    }  # fmt: skip
+    }
 
 
 def test_the_worst_case_counts_bytes_in_and_max_tokens_out() -> None:

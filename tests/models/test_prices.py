@@ -19,10 +19,17 @@ def cost(provider: str, model: str, usage: RequestUsage) -> float:
 
 @pytest.mark.parametrize(
     ("provider", "model"),
-    [("openai", "gpt-4o"), ("openai-chat", "gpt-4o"), ("anthropic", "claude-haiku-4-5"),
-     ("google", "gemini-2.5-pro"), ("mistral", "mistral-large-latest"), ("groq", "llama-3.3-70b-versatile"),
-     ("openrouter", "openai/gpt-4o"), ("bedrock", "anthropic.claude-haiku-4-5-20251001-v1:0")],
-)  # fmt: skip
+    [
+        ("openai", "gpt-4o"),
+        ("openai-chat", "gpt-4o"),
+        ("anthropic", "claude-haiku-4-5"),
+        ("google", "gemini-2.5-pro"),
+        ("mistral", "mistral-large-latest"),
+        ("groq", "llama-3.3-70b-versatile"),
+        ("openrouter", "openai/gpt-4o"),
+        ("bedrock", "anthropic.claude-haiku-4-5-20251001-v1:0"),
+    ],
+)
 def test_the_tables_know_the_models_of_every_provider(provider: str, model: str) -> None:
     price = rates_of(provider, model, {}).price
     assert (price.kind, price.input_per_million > 0, price.output_per_million > 0) == ("known", True, True)

@@ -162,9 +162,18 @@ def test_the_messages_stay_as_many_and_the_reservation_covers_the_prompt(wire: W
         Message("tool", "1", tool="add"),
     )
     call = Call(
-        run_id="", workflow="", path="", agent="", role="", task="", system="s", prompt="go",
-        messages=messages, tools=(add.definition,), max_tokens=1,
-    )  # fmt: skip
+        run_id="",
+        workflow="",
+        path="",
+        agent="",
+        role="",
+        task="",
+        system="s",
+        prompt="go",
+        messages=messages,
+        tools=(add.definition,),
+        max_tokens=1,
+    )
     prompted = as_prompted(call)
     assert [message.role for message in prompted.messages] == ["user", "assistant", "user"]
     model = open_model(NAMES["ollama"], settings=settings_at(wire, options=PROMPTED))

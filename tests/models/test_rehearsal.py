@@ -19,9 +19,15 @@ from podium.models.rehearsal import Rehearsal, rehearse, rehearses
 from podium.models.repair import ParsedReply, find
 
 CALL = Call(
-    run_id="r1", workflow="studio", path="story/draft", agent="Nora", role="screenwriter", task="draft",
-    system="You are Nora.", prompt="Write a scene in which Maya finds a letter in the lighthouse.",
-)  # fmt: skip
+    run_id="r1",
+    workflow="studio",
+    path="story/draft",
+    agent="Nora",
+    role="screenwriter",
+    task="draft",
+    system="You are Nora.",
+    prompt="Write a scene in which Maya finds a letter in the lighthouse.",
+)
 
 
 class Idea(msgspec.Struct):
@@ -77,9 +83,13 @@ async def test_another_process_gives_the_same_answer() -> None:
 
 def _printed_by(program: str, hash_seed: str) -> str:
     completed = subprocess.run(
-        [sys.executable, "-c", program], env={"PYTHONHASHSEED": hash_seed, "PYTHONPATH": ":".join(sys.path)},
-        capture_output=True, text=True, check=True, timeout=60,
-    )  # fmt: skip
+        [sys.executable, "-c", program],
+        env={"PYTHONHASHSEED": hash_seed, "PYTHONPATH": ":".join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
     return completed.stdout.strip()
 
 

@@ -246,9 +246,18 @@ def test_words_of_python() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ['{"x": }', '{"x": 1, "label": ', '{"x": 1, "label": "cut of', '{"x": one}', '{"x": 1,, "label": "a"}',
-     '{"x": 1 "label": "a"}', '{,"x": 1}', '{"x": 1]', '{"x" 1}'],
-)  # fmt: skip
+    [
+        '{"x": }',
+        '{"x": 1, "label": ',
+        '{"x": 1, "label": "cut of',
+        '{"x": one}',
+        '{"x": 1,, "label": "a"}',
+        '{"x": 1 "label": "a"}',
+        '{,"x": 1}',
+        '{"x": 1]',
+        '{"x" 1}',
+    ],
+)
 def test_nothing_is_guessed(text: str) -> None:
     assert error(text, Point)
 
@@ -260,9 +269,13 @@ def test_an_open_bracket_is_closed_and_not_searched_for_a_part() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ['{"name": "root", "children": [{"name": "leaf", "children": []}', '[{"name": "a"}, {"name": "b"}, ',
-     '```json\n{"name": "root", "children": [{"name": "leaf"}', '{"children": [{"name": "a"}], "name": "cu'],
-)  # fmt: skip
+    [
+        '{"name": "root", "children": [{"name": "leaf", "children": []}',
+        '[{"name": "a"}, {"name": "b"}, ',
+        '```json\n{"name": "root", "children": [{"name": "leaf"}',
+        '{"children": [{"name": "a"}], "name": "cu',
+    ],
+)
 def test_a_part_of_a_reply_that_was_cut_off_is_not_the_answer(text: str) -> None:
     assert isinstance(find(text, Node, whole=False), Mismatch)
 

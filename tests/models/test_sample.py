@@ -143,10 +143,34 @@ class Everything(pydantic.BaseModel):
 
 
 TRUTHFUL = [
-    Grade, Circle | Group, Group, Node, Rich, Empty, list[Grade], dict[str, Grade], Literal["a", "b"], int,
-    bool, float, Mood, list[Mood], tuple[int, str], dict[str, Any], Any, dict, list, Cat, Dog, list[Pet],
-    Band, Sum, Everything, list[Everything], Sum | None,
-]  # fmt: skip
+    Grade,
+    Circle | Group,
+    Group,
+    Node,
+    Rich,
+    Empty,
+    list[Grade],
+    dict[str, Grade],
+    Literal["a", "b"],
+    int,
+    bool,
+    float,
+    Mood,
+    list[Mood],
+    tuple[int, str],
+    dict[str, Any],
+    Any,
+    dict,
+    list,
+    Cat,
+    Dog,
+    list[Pet],
+    Band,
+    Sum,
+    Everything,
+    list[Everything],
+    Sum | None,
+]
 """Types whose schema tells everything that they want."""
 
 

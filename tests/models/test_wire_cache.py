@@ -262,8 +262,12 @@ async def test_the_count_of_a_model_bounds_its_next_turn_and_no_other_models(
     long = podium.tool(description="Adds two numbers. " * 500)(add.function)
     profiles = {"balanced": [MODELS["openai"], MODELS["anthropic"]]}
     wire.answer_with(
-        Act(Use("add", {"a": 1, "b": 2})), Drop(), Refuse(400, "No."), Drop(), Act("3"),
-    )  # fmt: skip
+        Act(Use("add", {"a": 1, "b": 2})),
+        Drop(),
+        Refuse(400, "No."),
+        Drop(),
+        Act("3"),
+    )
     settings = settings_for(wire, tmp_path, profiles=profiles)
     acted = await act(store, settings, None, tools=(long,))
     assert acted.result.output == "3"

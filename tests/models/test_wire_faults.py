@@ -43,9 +43,16 @@ def worst(provider: str, wire: Wire, folder: Path) -> Charge:
     """What is reserved for the question of these tests."""
     model = open_model(MODELS[provider], settings=settings_for(wire, folder), env={})
     call = Call(
-        run_id="", workflow="", path="", agent="", role="", task="", system=AGENT.system,
-        prompt="Say something.", max_tokens=AGENT.max_tokens,
-    )  # fmt: skip
+        run_id="",
+        workflow="",
+        path="",
+        agent="",
+        role="",
+        task="",
+        system=AGENT.system,
+        prompt="Say something.",
+        max_tokens=AGENT.max_tokens,
+    )
     return model.worst_case(call)
 
 
@@ -216,8 +223,10 @@ async def test_a_passing_trouble_is_tried_again(
     assert shown.result.output == "A fine answer."
     assert len(wire.requests) == 3
     assert [(attempt.ok, attempt.nth, attempt.attempt) for attempt in shown.attempts] == [
-        (False, 1, 1), (False, 2, 1), (True, 3, 1),
-    ]  # fmt: skip
+        (False, 1, 1),
+        (False, 2, 1),
+        (True, 3, 1),
+    ]
     assert [attempt.charge for attempt in shown.attempts[:2]] == [Charge(calls=1), Charge(calls=1)]
     assert same(shown.result.usage, SAID + Charge(calls=2))
 
@@ -402,14 +411,18 @@ async def test_a_model_without_a_key_is_passed_over(wire: Wire, store: Store, tm
 async def test_repairs_stay_with_the_model_that_took_over(wire: Wire, store: Store, tmp_path: Path) -> None:
     wire.answer_with(Refuse(400), Say("no number"), Say("7"))
     settings = settings_for(
-        wire, tmp_path, profiles={"balanced": [MODELS["openai"], MODELS["openai-chat"]]},
+        wire,
+        tmp_path,
+        profiles={"balanced": [MODELS["openai"], MODELS["openai-chat"]]},
         limits={"output": "prompted"},
-    )  # fmt: skip
+    )
     shown = await ask(store, settings, None, returns=int)
     assert shown.result.output == 7
     assert [(attempt.model, attempt.attempt) for attempt in shown.attempts] == [
-        (MODELS["openai"], 1), (MODELS["openai-chat"], 1), (MODELS["openai-chat"], 2),
-    ]  # fmt: skip
+        (MODELS["openai"], 1),
+        (MODELS["openai-chat"], 1),
+        (MODELS["openai-chat"], 2),
+    ]
 
 
 async def test_a_profile_begins_with_the_first_model_that_can_be_opened(

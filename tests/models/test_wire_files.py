@@ -107,10 +107,18 @@ async def test_a_picture_in_a_tool_result_is_sent(provider: str, wire: Wire) -> 
         ),
     )
     call = Call(
-        run_id="", workflow="", path="", agent="", role="", task="", system="s", prompt="p",
-        messages=messages, files={"b": PNG},
+        run_id="",
+        workflow="",
+        path="",
+        agent="",
+        role="",
+        task="",
+        system="s",
+        prompt="p",
+        messages=messages,
+        files={"b": PNG},
         tools=(ToolDefinition("draw", "Draw.", {"type": "object", "properties": {}}),),
-    )  # fmt: skip
+    )
     model = open_model(name_at(provider, wire), settings=settings_at(wire))
     reply = await model.complete(call)
     assert reply.text == "A map."

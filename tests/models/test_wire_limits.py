@@ -30,9 +30,15 @@ ROOT = Path(__file__).parents[2]
 async def read_flood(name: str, url: str, how: str) -> dict[str, Any]:
     """What a fresh process tells about one call; its memory is its own."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tests.models.programs.read_flood", name, url, how,
-        cwd=ROOT, stdout=asyncio.subprocess.PIPE,
-    )  # fmt: skip
+        sys.executable,
+        "-m",
+        "tests.models.programs.read_flood",
+        name,
+        url,
+        how,
+        cwd=ROOT,
+        stdout=asyncio.subprocess.PIPE,
+    )
     out, _ = await process.communicate()
     assert process.returncode == 0
     return json.loads(out)
@@ -185,9 +191,14 @@ async def test_a_pace_is_kept_and_waiting_holds_no_slot(wire: Wire, store: Store
 
     settings = settings_for(wire, tmp_path, limits={"requests_per_minute": 1200})
     result = await podium.run(
-        flow, "x", model=MODELS["openai-chat"], store=store, settings=settings, concurrency=2,
+        flow,
+        "x",
+        model=MODELS["openai-chat"],
+        store=store,
+        settings=settings,
+        concurrency=2,
         budget=podium.Budget(calls=125),
-    )  # fmt: skip
+    )
     assert (result.output, len(wire.requests), result.usage.calls) == (125, 125, 125)
 
 

@@ -43,9 +43,15 @@ def environment(folder: Path, wire: Wire) -> dict[str, str]:
 async def podium(folder: Path, wire: Wire, *arguments: str) -> tuple[int, bytes]:
     """Run the command and give back all that it said."""
     process = await warm.spawn(
-        sys.executable, "-m", "podium", *arguments, cwd=folder, env=environment(folder, wire),
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
-    )  # fmt: skip
+        sys.executable,
+        "-m",
+        "podium",
+        *arguments,
+        cwd=folder,
+        env=environment(folder, wire),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
     output, _ = await process.communicate()
     assert process.returncode is not None
     return process.returncode, output
@@ -83,11 +89,13 @@ async def test_no_key_is_kept_or_shown(provider: str, wire: Wire, tmp_path: Path
     )
     shown = [output, listed]
     for command in (
-        ["show", run_id], ["events", run_id, "--json"], ["replay", run_id, "--json"],
+        ["show", run_id],
+        ["events", run_id, "--json"],
+        ["replay", run_id, "--json"],
         ["report", run_id, "-o", str(tmp_path / "r.html")],
         ["report", run_id, "--format", "md", "-o", str(tmp_path / "r.md")],
         ["report", run_id, "--format", "json", "-o", str(tmp_path / "r.json")],
-    ):  # fmt: skip
+    ):
         code, output = await podium(tmp_path, wire, *command, "--store", store)
         assert code == 0, output.decode()
         shown.append(output)
@@ -100,10 +108,16 @@ async def test_no_key_is_kept_or_shown(provider: str, wire: Wire, tmp_path: Path
 async def test_no_key_lies_in_the_write_ahead_log_of_a_run_under_way(wire: Wire, tmp_path: Path) -> None:
     wire.answer_with(Say(f"It is {FAMILIAR} {IN_ENVIRONMENT}."), Say("7"))
     process = await warm.spawn(
-        sys.executable, "-m", "tests.models.programs.read_wal", str(tmp_path / "wal.sqlite"),
-        f"{IN_ENVIRONMENT} {FAMILIAR}", *SECRETS,
-        cwd=ROOT, env=environment(tmp_path, wire), stdout=asyncio.subprocess.PIPE,
-    )  # fmt: skip
+        sys.executable,
+        "-m",
+        "tests.models.programs.read_wal",
+        str(tmp_path / "wal.sqlite"),
+        f"{IN_ENVIRONMENT} {FAMILIAR}",
+        *SECRETS,
+        cwd=ROOT,
+        env=environment(tmp_path, wire),
+        stdout=asyncio.subprocess.PIPE,
+    )
     out, _ = await process.communicate()
     reported = json.loads(out.splitlines()[-1])
     assert leaks(out) == []

@@ -11,8 +11,11 @@ from podium.models.sample_values import keywords, number, pick, slug, without_co
 
 def test_common_words_say_nothing() -> None:
     assert keywords("Write a short poem about the lighthouse and its keeper.") == [
-        "short", "poem", "lighthouse", "keeper",
-    ]  # fmt: skip
+        "short",
+        "poem",
+        "lighthouse",
+        "keeper",
+    ]
 
 
 def test_the_section_that_is_the_request_counts_before_the_template() -> None:
@@ -54,10 +57,13 @@ def test_small_words_of_english_and_german_are_left_out() -> None:
 @pytest.mark.parametrize(
     "steered",
     [
-        "\x1b[31mPlan\x1b[0m a trip", "[1;31mPlan[0m a trip", "\x1b]0;title\x07Plan a trip",
-        "\x9b31mPlan a trip", "\x1b]8;;http://evil.example\x1b\\Plan\x1b]8;;\x1b\\ a trip",
+        "\x1b[31mPlan\x1b[0m a trip",
+        "[1;31mPlan[0m a trip",
+        "\x1b]0;title\x07Plan a trip",
+        "\x9b31mPlan a trip",
+        "\x1b]8;;http://evil.example\x1b\\Plan\x1b]8;;\x1b\\ a trip",
     ],
-)  # fmt: skip
+)
 def test_codes_for_a_terminal_are_no_words(steered: str) -> None:
     assert without_codes(steered) == "Plan a trip"
     assert keywords(steered) == ["Plan", "trip"]
@@ -70,11 +76,15 @@ def test_brackets_that_are_no_codes_stay() -> None:
 @pytest.mark.parametrize(
     ("text", "name"),
     [
-        ("Köln & Düsseldorf", "koeln-duesseldorf"), ("Größe", "groesse"), ("A\u0308rger", "aerger"),
-        ("naïve Façade", "naive-facade"), ("draußen im Gebirge übernachten", "draussen-im-gebirge"),
-        ("Donaudampfschifffahrtsgesellschaft", "donaudampfschifffahrtsge"), ("日本", ""),
+        ("Köln & Düsseldorf", "koeln-duesseldorf"),
+        ("Größe", "groesse"),
+        ("A\u0308rger", "aerger"),
+        ("naïve Façade", "naive-facade"),
+        ("draußen im Gebirge übernachten", "draussen-im-gebirge"),
+        ("Donaudampfschifffahrtsgesellschaft", "donaudampfschifffahrtsge"),
+        ("日本", ""),
     ],
-)  # fmt: skip
+)
 def test_a_short_name_has_umlauts_spelt_out_and_whole_words(text: str, name: str) -> None:
     assert slug(text, 24) == name
 

@@ -41,8 +41,11 @@ def found(entries: list[tuple[str, EventData]]) -> list[Cost]:
 def test_each_agent_with_each_model_is_one_entry() -> None:
     costs = found(ENTRIES)
     assert [(cost.agent, cost.model) for cost in costs] == [
-        ("writer", "openai:x"), ("critic", "openai:x"), ("writer", "python:m.py:f"), ("critic", "nobody:y"),
-    ]  # fmt: skip
+        ("writer", "openai:x"),
+        ("critic", "openai:x"),
+        ("writer", "python:m.py:f"),
+        ("critic", "nobody:y"),
+    ]
     assert costs[0].usage == PAID + PAID
     assert summed((cost.model, cost.usage) for cost in costs)["openai:x"].calls == 3
 

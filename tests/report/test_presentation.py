@@ -61,9 +61,14 @@ def test_a_workflow_without_a_presentation_gets_the_generic_one() -> None:
 
 def test_sections_come_from_the_workflows_own_templates_and_fold_the_steps() -> None:
     section = Section(
-        name="part", title="My part", data={}, markdown=lambda: "text", package="podium.report",
-        template="report.css", style="report.css",
-    )  # fmt: skip
+        name="part",
+        title="My part",
+        data={},
+        markdown=lambda: "text",
+        package="podium.report",
+        template="report.css",
+        style="report.css",
+    )
     page = to_html(facts_of(RUN), [section])
     assert "<h2>My part</h2>" in page
     assert "How it went, step by step" in page

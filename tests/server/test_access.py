@@ -181,10 +181,20 @@ def test_a_request_that_is_no_http_does_not_disturb_the_server(house: Served) ->
 
 @pytest.mark.parametrize(
     "path",
-    ["/../../pyproject.toml", "/%2e%2e/app.py", "/..%2f..%2fapp.py", "/assets/..%2f..%2fapp.py",
-     "//etc/passwd", "/%00", "/assets/%00.js", "/app.py", "/.env",
-     "/assets\\..\\app.py", "/" + "a" * 5000 + ".js"],
-)  # fmt: skip
+    [
+        "/../../pyproject.toml",
+        "/%2e%2e/app.py",
+        "/..%2f..%2fapp.py",
+        "/assets/..%2f..%2fapp.py",
+        "//etc/passwd",
+        "/%00",
+        "/assets/%00.js",
+        "/app.py",
+        "/.env",
+        "/assets\\..\\app.py",
+        "/" + "a" * 5000 + ".js",
+    ],
+)
 def test_no_file_outside_the_built_ui_is_served(house: Served, path: str) -> None:
     with house.client() as client:
         answer = client.get(httpx2.URL(house.base).copy_with(raw_path=path.encode()))

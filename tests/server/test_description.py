@@ -97,17 +97,21 @@ def test_no_request_breaks_the_server_whether_the_description_allows_it_or_not(
     checks: list[Any] = [cast("Any", schema_checks).CHECKS.get_one(name) for name in WANTED]
 
     @settings(
-        max_examples=EXAMPLES, deadline=None, database=None,
+        max_examples=EXAMPLES,
+        deadline=None,
+        database=None,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
-    )  # fmt: skip
+    )
     @given(case=described.as_strategy(generation_mode=mode), run=st.sampled_from([*house.runs, ""]))
     def call(case: Any, run: str) -> None:
         if run and "run_id" in (case.path_parameters or {}):
             case.path_parameters["run_id"] = run
         case.call_and_validate(
-            base_url=house.server.base, checks=checks, timeout=60,
+            base_url=house.server.base,
+            checks=checks,
+            timeout=60,
             headers={"Authorization": f"Bearer {house.server.token}"},
-        )  # fmt: skip
+        )
 
     try:
         call()

@@ -20,9 +20,19 @@ LIVE = frozenset({
     "use", "foreignobject",
 })  # fmt: skip
 """Elements that run or load something."""
-LOADING = frozenset({
-    "src", "srcset", "action", "formaction", "srcdoc", "poster", "background", "data", "ping",
-})  # fmt: skip
+LOADING = frozenset(
+    {
+        "src",
+        "srcset",
+        "action",
+        "formaction",
+        "srcdoc",
+        "poster",
+        "background",
+        "data",
+        "ping",
+    }
+)
 """Attributes that make a browser ask for something."""
 
 

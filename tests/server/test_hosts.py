@@ -29,20 +29,42 @@ def test_a_host_that_is_not_exactly_ours_is_refused() -> None:
 
 @pytest.mark.parametrize(
     "host",
-    ["localhost", "LocalHost", "localhost.", "localhost:1", "localhost:65535", "127.0.0.1", "127.9.9.9:80",
-     "[::1]", "[::1]:80", "[0:0:0:0:0:0:0:1]", "[::ffff:127.0.0.1]"],
-)  # fmt: skip
+    [
+        "localhost",
+        "LocalHost",
+        "localhost.",
+        "localhost:1",
+        "localhost:65535",
+        "127.0.0.1",
+        "127.9.9.9:80",
+        "[::1]",
+        "[::1]:80",
+        "[0:0:0:0:0:0:0:1]",
+        "[::ffff:127.0.0.1]",
+    ],
+)
 def test_a_local_server_answers_to_every_form_of_its_names(host: str) -> None:
     assert LOCAL.know(host)
 
 
 @pytest.mark.parametrize(
     ("host", "known"),
-    [("podium.example.org", True), ("PODIUM.example.org.:443", True), ("xn--bcher-kva.example", True),
-     ("192.0.2.7:8321", True), ("[2001:db8::1]", True), ("[2001:db8::2]:80", True), ("localhost", True),
-     ("podium.example.org.evil", False), ("x.podium.example.org", False), ("bücher.example", False),
-     ("podium.example.org..", False), ("[2001:db8::1].evil", False), ("192.0.2.7.evil", False)],
-)  # fmt: skip
+    [
+        ("podium.example.org", True),
+        ("PODIUM.example.org.:443", True),
+        ("xn--bcher-kva.example", True),
+        ("192.0.2.7:8321", True),
+        ("[2001:db8::1]", True),
+        ("[2001:db8::2]:80", True),
+        ("localhost", True),
+        ("podium.example.org.evil", False),
+        ("x.podium.example.org", False),
+        ("bücher.example", False),
+        ("podium.example.org..", False),
+        ("[2001:db8::1].evil", False),
+        ("192.0.2.7.evil", False),
+    ],
+)
 def test_a_public_server_answers_to_addresses_and_to_the_names_it_was_given(host: str, known: bool) -> None:
     assert PUBLIC.know(host) is known
 
@@ -81,9 +103,20 @@ def test_an_origin_is_ours_if_scheme_host_and_port_are(origin: str, host: str, o
 
 @pytest.mark.parametrize(
     "given",
-    ["", "*", "*.example.org", "https://podium.example.org", "podium.example.org:443", "podium.example.org/",
-     "a b", "user@host", "straße.example", "..", "ü" * 70],
-)  # fmt: skip
+    [
+        "",
+        "*",
+        "*.example.org",
+        "https://podium.example.org",
+        "podium.example.org:443",
+        "podium.example.org/",
+        "a b",
+        "user@host",
+        "straße.example",
+        "..",
+        "ü" * 70,
+    ],
+)
 def test_a_name_that_could_never_match_is_refused_at_the_start(given: str) -> None:
     with pytest.raises(UsageError) as caught:
         Names("127.0.0.1", (given,))
@@ -95,5 +128,9 @@ def test_names_are_kept_as_browsers_send_them() -> None:
     assert allowed_name("podium.example.org.") == "podium.example.org"
     assert parse_authority("A.b:1") == ("a.b", 1)
     assert [is_loopback(host) for host in ("::1", "[::1]", "localhost", "0.0.0.0", "x")] == [
-        True, True, True, False, False,
-    ]  # fmt: skip
+        True,
+        True,
+        True,
+        False,
+        False,
+    ]

@@ -30,9 +30,14 @@ async def filled(folder: Path) -> None:
     async with open_store(str(folder / "podium.sqlite")) as store:
         for number, model in enumerate(("openai:a", "openai:a", "openai:b")):
             sample = Sample(
-                id=f"{number:032d}", key=f"k{number}", number=1, model=model, data=b"x" * 10,
-                charge=Charge(usd=0.5, calls=1, input_tokens=3), made_us=1_000_000 + number,
-            )  # fmt: skip
+                id=f"{number:032d}",
+                key=f"k{number}",
+                number=1,
+                model=model,
+                data=b"x" * 10,
+                charge=Charge(usd=0.5, calls=1, input_tokens=3),
+                made_us=1_000_000 + number,
+            )
             store.keep_sample(sample, 10**9)
             store.use_sample(sample, time.time_ns() // 1000)
 

@@ -36,8 +36,17 @@ SAME: dict[str, set[str]] = {
     "corpus remove": {"removeCorpus"},
 }
 OF_THE_MACHINE = {
-    "serve", "worker", "schedule", "users", "workspaces", "copy", "migrate", "init", "completion", "prompts",
-}  # fmt: skip
+    "serve",
+    "worker",
+    "schedule",
+    "users",
+    "workspaces",
+    "copy",
+    "migrate",
+    "init",
+    "completion",
+    "prompts",
+}
 """They are about machines, their stores and disks, and the shell: not about runs."""
 OF_THE_SERVER = {"signIn", "signOut", "whoAmI", "readHealth", "readReadiness", "readMetrics"}
 

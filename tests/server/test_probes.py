@@ -20,8 +20,9 @@ def test_without_a_key_they_say_that_all_is_well_and_nothing_else(shared: Shared
     assert (health.status_code, ready.status_code) == (200, 200)
     assert {key: value for key, value in health.json().items() if value} == {"status": "ok"}
     assert {key: value for key, value in ready.json().items() if value is not None} == {
-        "ready": True, "reason": "",
-    }  # fmt: skip
+        "ready": True,
+        "reason": "",
+    }
     assert health.headers["Cache-Control"] == ready.headers["Cache-Control"] == "no-store"
 
 

@@ -31,9 +31,15 @@ def us(*moment: int) -> int:
 
 def spent(number: int, usd: float, created_us: int, updated_us: int, **more: object) -> RunRow:
     return RunRow(
-        run_id=f"run-{number:06d}", workflow="x", request="x", owner="alice", usage=Charge(usd=usd),
-        created_us=created_us, updated_us=updated_us, **{"status": "completed", **more},  # pyright: ignore[reportArgumentType]
-    )  # fmt: skip
+        run_id=f"run-{number:06d}",
+        workflow="x",
+        request="x",
+        owner="alice",
+        usage=Charge(usd=usd),
+        created_us=created_us,
+        updated_us=updated_us,
+        **{"status": "completed", **more},  # pyright: ignore[reportArgumentType]
+    )
 
 
 async def test_days_and_months_count_what_was_spent_in_them(tmp_path: Path) -> None:

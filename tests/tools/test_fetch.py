@@ -46,10 +46,13 @@ async def test_a_redirect_is_followed_and_the_last_address_is_reported(status: i
 @pytest.mark.parametrize(
     "location",
     [
-        "http://127.0.0.1:{port}/secret", "http://localhost:{port}/secret", "//127.1:{port}/secret",
-        "http://[::ffff:127.0.0.1]:{port}/secret", "http://0x7f.1:{port}/secret",
+        "http://127.0.0.1:{port}/secret",
+        "http://localhost:{port}/secret",
+        "//127.1:{port}/secret",
+        "http://[::ffff:127.0.0.1]:{port}/secret",
+        "http://0x7f.1:{port}/secret",
     ],
-)  # fmt: skip
+)
 async def test_a_redirect_to_a_private_address_makes_no_connection(location: str) -> None:
     async with serving(secret=Answer(b"inside")) as inside, serving() as site:
         site.pages["/a"] = to(location.format(port=inside.port))
@@ -139,12 +142,20 @@ async def test_a_server_that_never_answers_and_one_that_is_not_there_are_reporte
 @pytest.mark.parametrize(
     ("kind", "readable"),
     [
-        ("text/html", True), ("text/plain", True), ("application/json", True), ("application/ld+json", True),
-        ("application/rss+xml", True), ("application/xhtml+xml", True), ("", True), ("image/png", False),
-        ("application/pdf", False), ("application/octet-stream", False), ("video/mp4", False),
+        ("text/html", True),
+        ("text/plain", True),
+        ("application/json", True),
+        ("application/ld+json", True),
+        ("application/rss+xml", True),
+        ("application/xhtml+xml", True),
+        ("", True),
+        ("image/png", False),
+        ("application/pdf", False),
+        ("application/octet-stream", False),
+        ("video/mp4", False),
         ("application/zip", False),
     ],
-)  # fmt: skip
+)
 async def test_only_text_is_fetched(kind: str, readable: bool) -> None:
     async with serving(a=Answer(b"plain words", kind)) as site:
         if readable:

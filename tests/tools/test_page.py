@@ -21,11 +21,21 @@ def test_a_page_that_is_no_article_is_read_whole() -> None:
 @pytest.mark.parametrize(
     "source",
     [
-        "", "<", "<html", "<title>", "<p>" * 5_000, "</p>" * 5_000, "<script>never closed", "<!--",
-        "<html><head><title>T<body>words", "\ud800 <p>x", "<p>" + "a" * 100_000, "<![CDATA[x]]>",
+        "",
+        "<",
+        "<html",
+        "<title>",
+        "<p>" * 5_000,
+        "</p>" * 5_000,
+        "<script>never closed",
+        "<!--",
+        "<html><head><title>T<body>words",
+        "\ud800 <p>x",
+        "<p>" + "a" * 100_000,
+        "<![CDATA[x]]>",
         "&#xFFFFFFFF;",
     ],
-)  # fmt: skip
+)
 def test_broken_html_is_read_as_far_as_it_goes(source: str) -> None:
     assert isinstance(read_html(source).text, str)
 
@@ -57,8 +67,15 @@ def test_lists_tables_definitions_and_code_keep_their_lines() -> None:
     )
     lines = read_html(source).text.splitlines()
     assert lines[1:] == [
-        "- One", "- Two", "Neap", "A small tide", "Port | Depth", "Brest | 9 m", "if tide:", "    wait()",
-    ]  # fmt: skip
+        "- One",
+        "- Two",
+        "Neap",
+        "A small tide",
+        "Port | Depth",
+        "Brest | 9 m",
+        "if tide:",
+        "    wait()",
+    ]
 
 
 def test_a_note_inside_the_content_belongs_to_it() -> None:

@@ -41,10 +41,14 @@ def test_the_standard_variables_are_enough(podium: Shell, collector: Receiver) -
 
 @pytest.mark.parametrize(
     "off",
-    [{"PODIUM_OTEL": "false"}, {"OTEL_SDK_DISABLED": "true"}, {"OTEL_TRACES_EXPORTER": "none"},
-     {"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}],
+    [
+        {"PODIUM_OTEL": "false"},
+        {"OTEL_SDK_DISABLED": "true"},
+        {"OTEL_TRACES_EXPORTER": "none"},
+        {"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"},
+    ],
     ids=lambda off: next(iter(off)),
-)  # fmt: skip
+)
 def test_it_can_be_switched_off(podium: Shell, collector: Receiver, off: dict[str, str]) -> None:
     trace_to(collector, podium, **off)
     podium.run("say", "hello")

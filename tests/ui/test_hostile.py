@@ -39,9 +39,15 @@ async def put(server: Served, run_id: str, rows: list[Row], workflow: str, statu
     """A run as if a process had written it; every text of its summary is hostile, too."""
     async with open_store(f"sqlite:///{server.folder / 'podium.sqlite'}") as store:
         summary = RunRow(
-            run_id=run_id, workflow=workflow, request=bad("wish"), status=status, stop_reason=bad("reason"),
-            created_us=rows[0].time_us, updated_us=rows[-1].time_us, model=bad("model"),
-        )  # fmt: skip
+            run_id=run_id,
+            workflow=workflow,
+            request=bad("wish"),
+            status=status,
+            stop_reason=bad("reason"),
+            created_us=rows[0].time_us,
+            updated_us=rows[-1].time_us,
+            model=bad("model"),
+        )
         await store.create(summary, rows)
 
 

@@ -14,9 +14,17 @@ from tests.ui.browsing import ROOT, Visitor, needs_ui
 pytestmark = needs_ui
 
 SCREENS = (
-    "/", "/new", "/new?workflow=council", "/new?workflow=build", "/models", "/team", "/brain", "/compare",
-    "/settings", "/nowhere",
-)  # fmt: skip
+    "/",
+    "/new",
+    "/new?workflow=council",
+    "/new?workflow=build",
+    "/models",
+    "/team",
+    "/brain",
+    "/compare",
+    "/settings",
+    "/nowhere",
+)
 CORPUS = str(ROOT / "tests" / "workflows" / "research" / "example")
 RUNS: dict[str, tuple[str, dict[str, str]]] = {
     "tree": ("Plan a weekend in Lisbon", {}),

@@ -45,8 +45,10 @@ def served_wheel(programs: Path, tmp_path: Path) -> Generator[Served]:
     env = {"PATH": str(programs), "HOME": str(tmp_path), "PODIUM_MODEL": "rehearsal"}
     with subprocess.Popen(
         [programs / "podium", "serve", "--port", "0", "--json", "--store", str(tmp_path / "x.sqlite")],
-        stdout=subprocess.PIPE, env=env, cwd=tmp_path,
-    ) as process:  # fmt: skip
+        stdout=subprocess.PIPE,
+        env=env,
+        cwd=tmp_path,
+    ) as process:
         assert process.stdout is not None
         try:
             yield Served(json.loads(process.stdout.readline())["address"], tmp_path)
@@ -79,8 +81,9 @@ def test_built_files_are_served_by_their_hashes_and_kept_for_ever(served_wheel: 
             assert re.search(r"-[\w-]{8,}\.(js|css)$", address), address
             answer = client.get(address)
             assert (answer.status_code, answer.headers["cache-control"]) == (
-                200, "public, max-age=31536000, immutable",
-            )  # fmt: skip
+                200,
+                "public, max-age=31536000, immutable",
+            )
             assert answer.content == (BUILT.parent / address.lstrip("/")).read_bytes()
 
 

@@ -48,10 +48,15 @@ CASES = (
     Case("tree", "plan", ".box", before=1),
     Case("studio", "result", ".who-chip.good"),
     Case("council", "result", ".idea"),
-    Case("research", "plan", ".grid .face", request="How are batteries changing the electricity grid?",
-         options={"Corpus": str(CORPUS)}),
+    Case(
+        "research",
+        "plan",
+        ".grid .face",
+        request="How are batteries changing the electricity grid?",
+        options={"Corpus": str(CORPUS)},
+    ),
     Case("build", "plan", ".checklist li", request="Write a function that adds two numbers"),
-)  # fmt: skip
+)
 
 
 SIGNS = {"timeline": ".bar", "transcript": ".event, .message", "budget": ".meters", "artifacts": ".pick"}

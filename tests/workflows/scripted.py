@@ -108,9 +108,10 @@ class RunEvents:
 
     def of_type(self, kind: str, **fields: Any) -> list[dict[str, Any]]:
         return [
-            data for name, data in self.rows
+            data
+            for name, data in self.rows
             if name == kind and all(data.get(key) == value for key, value in fields.items())
-        ]  # fmt: skip
+        ]
 
     def index(self, kind: str, **fields: Any) -> int:
         wanted = self.of_type(kind, **fields)

@@ -117,9 +117,13 @@ async def test_a_council_without_ideas_says_that_they_were_cut_off(store: Store)
 async def test_research_marks_its_article_and_its_page(store: Store) -> None:
     model = CutTexts(Writers())
     result = await podium.run(
-        workflow_of(), "AI trends", model=model, store=store, budget=podium.Budget(usd=5, seconds=7200),
+        workflow_of(),
+        "AI trends",
+        model=model,
+        store=store,
+        budget=podium.Budget(usd=5, seconds=7200),
         options=BARE,
-    )  # fmt: skip
+    )
     assert result.output["article"], result.error
     assert CUT_MARK in model.asked_to("edit")[0].prompt
     assert any("write_article" in warning for warning in result.output["warnings"])
@@ -131,9 +135,13 @@ async def test_research_marks_its_article_and_its_page(store: Store) -> None:
 async def test_a_worker_whose_data_is_cut_off_is_not_tried_again(store: Store) -> None:
     model = CutTexts(Writers(), "synthesize")
     result = await podium.run(
-        workflow_of(), "AI trends", model=model, store=store, budget=podium.Budget(usd=5, seconds=7200),
+        workflow_of(),
+        "AI trends",
+        model=model,
+        store=store,
+        budget=podium.Budget(usd=5, seconds=7200),
         options=BARE,
-    )  # fmt: skip
+    )
     assert [call.attempt for call in model.asked_to("synthesize")][:3] == [1, 2, 3]
     assert not [call for call in model.asked_to("synthesize") if "attempt[2]" in call.path]
     assert any("cut off after 110 tokens" in warning for warning in result.warnings)

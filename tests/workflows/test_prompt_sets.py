@@ -65,9 +65,14 @@ async def test_calls_of_an_agent_share_a_prefix_that_holds_the_request(workflow:
     request = BUILD if workflow == "build" else REQUEST
     few = podium.Budget(calls=6) if workflow == "build" else None  # enough to ask somebody twice
     result = await podium.run(
-        workflow, request, model="rehearsal", store=store, options=OPTIONS.get(workflow), budget=few,
+        workflow,
+        request,
+        model="rehearsal",
+        store=store,
+        options=OPTIONS.get(workflow),
+        budget=few,
         settings=Settings(),
-    )  # fmt: skip
+    )
     prompts = await asked(store, result.run_id)
     pairs = [pair for texts in prompts.values() for pair in pairwise(texts)]
     assert prompts

@@ -60,10 +60,11 @@ def _plan(title: str, call: Any) -> dict[str, Any]:
         bands = [["part one", "fails early"], ["part two", "again below"]]
     else:
         return {
-            "mode": "execute", "modeReason": "one piece",
+            "mode": "execute",
+            "modeReason": "one piece",
             "leafDecision": {"canExecuteDirectly": True, "complexity": "low", "blockers": []},
             "scratchpad": note,
-        }  # fmt: skip
+        }
     return {"mode": "plan", "modeReason": "parts", "plan": _bands(bands), "scratchpad": note}
 
 
@@ -72,16 +73,23 @@ def _bands(bands: list[list[str]]) -> dict[str, Any]:
         "summary": "in parts",
         "bands": [
             {
-                "index": index, "goal": f"goal {index}", "parallelizable": True,
+                "index": index,
+                "goal": f"goal {index}",
+                "parallelizable": True,
                 "steps": [
-                    {"id": name.replace(" ", "-"), "title": name, "reason": "needed", "stepIndex": nth,
-                     "successCriteria": [f"{name} is there"]}
+                    {
+                        "id": name.replace(" ", "-"),
+                        "title": name,
+                        "reason": "needed",
+                        "stepIndex": nth,
+                        "successCriteria": [f"{name} is there"],
+                    }
                     for nth, name in enumerate(names)
                 ],
             }
             for index, names in enumerate(band for band in bands if band)
         ],
-    }  # fmt: skip
+    }
 
 
 def _execute(title: str) -> dict[str, Any]:
@@ -103,9 +111,11 @@ def _result(title: str, label: str, *, met: bool) -> dict[str, Any]:
     return {
         "artifacts": [{"type": "document", "label": label, "title": title, "documentMarkdown": text}],
         "result": {
-            "kind": "document", "summary": f"{title} in short", "primaryArtifactLabel": label,
+            "kind": "document",
+            "summary": f"{title} in short",
+            "primaryArtifactLabel": label,
             "successAssessment": {"met": met, "notes": "" if met else "one figure is missing"},
             "parentHint": {"hintType": "read_documents", "artifactLabels": [label]},
         },
         "scratchpad": {"appendMarkdown": "Done.", "tailPreview": "Done."},
-    }  # fmt: skip
+    }

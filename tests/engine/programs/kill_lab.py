@@ -166,10 +166,15 @@ class Trial:
         store.countdown, store.durable = at, durable
         case = self._case
         handle = await podium.start(
-            case.workflow, "go", store=store, settings=self._settings, options=self._options,
-            model=case.model() if case.model else None, concurrency=case.concurrency,
+            case.workflow,
+            "go",
+            store=store,
+            settings=self._settings,
+            options=self._options,
+            model=case.model() if case.model else None,
+            concurrency=case.concurrency,
             budget=podium.Budget(calls=self.calls),
-        )  # fmt: skip
+        )
         ready()
         await handle.result()
         await store.close()
@@ -182,11 +187,13 @@ class Trial:
         async def work(ready: Ready) -> None:
             ready()
             handle = await podium.resume(
-                run_id, store=self._store, settings=self._settings,
+                run_id,
+                store=self._store,
+                settings=self._settings,
                 workflow=None if isinstance(workflow, str) else workflow,
                 model=self._case.model() if self._case.model else None,
                 budget=podium.Budget(calls=calls),
-            )  # fmt: skip
+            )
             await handle.result()
 
         return self._end(drive(work, kill_after))

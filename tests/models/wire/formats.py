@@ -159,8 +159,11 @@ class Responses:
         else:
             yield Responses._event(
                 "response.function_call_arguments.done",
-                item_id="fc_1", output_index=0, name=item["name"], arguments=say.text,
-            )  # fmt: skip
+                item_id="fc_1",
+                output_index=0,
+                name=item["name"],
+                arguments=say.text,
+            )
         yield Responses._event("response.output_item.done", output_index=0, item=item)
         ended = Responses._response(say, request, [item])
         yield Responses._event(f"response.{ended['status']}", response=ended)
@@ -182,36 +185,53 @@ class Responses:
         tool = Responses._tool(request)
         if tool and say.finish != "refusal":
             return {
-                "type": "function_call", "id": "fc_1", "call_id": "call_1", "name": tool,
-                "arguments": say.text, "status": "completed",
-            }  # fmt: skip
+                "type": "function_call",
+                "id": "fc_1",
+                "call_id": "call_1",
+                "name": tool,
+                "arguments": say.text,
+                "status": "completed",
+            }
         content: Json = {"type": "output_text", "text": say.text, "annotations": [], "logprobs": []}
         if say.finish == "refusal":
             content = {"type": "refusal", "refusal": say.text}
         return {
-            "type": "message", "id": "msg_1", "status": "completed", "role": "assistant",
+            "type": "message",
+            "id": "msg_1",
+            "status": "completed",
+            "role": "assistant",
             "content": [content],
-        }  # fmt: skip
+        }
 
     @staticmethod
     def _response(say: Say, request: Json, output: list[Json]) -> Json:
         usage = {
             "input_tokens": say.input_tokens,
             "input_tokens_details": {
-                "cached_tokens": say.remembered, "cache_write_tokens": say.to_remember,
+                "cached_tokens": say.remembered,
+                "cache_write_tokens": say.to_remember,
             },
             "output_tokens": say.output_tokens,
             "output_tokens_details": {"reasoning_tokens": 0},
             "total_tokens": say.input_tokens + say.output_tokens,
-        }  # fmt: skip
+        }
         cut = say.finish == "length"
         return {
-            "id": "resp_1", "object": "response", "created_at": MADE, "model": request["model"],
-            "status": "incomplete" if cut else "completed", "error": None, "instructions": None,
-            "incomplete_details": {"reason": "max_output_tokens"} if cut else None, "output": output,
-            "parallel_tool_calls": True, "tool_choice": "auto", "tools": [], "metadata": {},
+            "id": "resp_1",
+            "object": "response",
+            "created_at": MADE,
+            "model": request["model"],
+            "status": "incomplete" if cut else "completed",
+            "error": None,
+            "instructions": None,
+            "incomplete_details": {"reason": "max_output_tokens"} if cut else None,
+            "output": output,
+            "parallel_tool_calls": True,
+            "tool_choice": "auto",
+            "tools": [],
+            "metadata": {},
             "usage": usage if say.usage else None,
-        }  # fmt: skip
+        }
 
 
 class Messages:
@@ -234,9 +254,11 @@ class Messages:
     def starts(say: Say, request: Json) -> Iterator[bytes]:
         tool = Messages._tool(request)
         message: Json = Messages._message(request) | {
-            "content": [], "stop_reason": None, "stop_sequence": None,
+            "content": [],
+            "stop_reason": None,
+            "stop_sequence": None,
             "usage": Messages._usage(say),
-        }  # fmt: skip
+        }
         yield frame({"type": "message_start", "message": message}, "message_start")
         block: Json = {"type": "text", "text": ""}
         if tool:

@@ -42,7 +42,7 @@ async def test_every_document_has_a_title_a_date_and_a_length_to_quote_from(corp
         ("caffeine in arabica", "arabica-and-robusta.md", "robusta-caffeine-note.txt", ("1.2", "1.7")),
         ("brewing water temperature", "water-temperature.md", "temperature-revisited.md", ("90", "87")),
     ],
-)  # fmt: skip
+)
 async def test_documents_that_contradict_each_other_are_found_together(
     corpus: Corpus, question: str, first: str, second: str, figures: tuple[str, str]
 ) -> None:

@@ -44,9 +44,11 @@ async def test_every_kind_of_document_below_the_folder_is_found(tmp_path: Path) 
     corpus = await open_corpus(docs, settings_in(tmp_path))
     assert corpus.changes == Changes(documents=4, added=4)
     for words, path in [
-        ("low water", "tides.md"), ("wind", "deep/er/winds.txt"), ("boat", "boats.html"),
+        ("low water", "tides.md"),
+        ("wind", "deep/er/winds.txt"),
+        ("boat", "boats.html"),
         ("depths channel", "chart.pdf"),
-    ]:  # fmt: skip
+    ]:
         assert (await corpus.search(words))[0].path == path
 
 

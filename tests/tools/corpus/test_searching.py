@@ -124,12 +124,24 @@ async def test_a_query_without_a_telling_word_finds_nothing_or_its_words(tmp_pat
 @pytest.mark.parametrize(
     "query",
     [
-        'water" OR title:x', "water AND", "NOT water", "NEAR(water low, 2)", "water*", "^water", "-water",
-        "title : water", "{title body} : water", "water'; DROP TABLE document; --", "a\0water",
+        'water" OR title:x',
+        "water AND",
+        "NOT water",
+        "NEAR(water low, 2)",
+        "water*",
+        "^water",
+        "-water",
+        "title : water",
+        "{title body} : water",
+        "water'; DROP TABLE document; --",
+        "a\0water",
         '"unclosed water',
-        "water " * 5_000, "water + low", "col:water", "water\ud800",
+        "water " * 5_000,
+        "water + low",
+        "col:water",
+        "water\ud800",
     ],
-)  # fmt: skip
+)
 async def test_the_language_of_the_index_is_only_words(tmp_path: Path, query: str) -> None:
     docs = folder_with(tmp_path / "docs", a_dot_md="Low water.")
     corpus = await open_corpus(docs, settings_in(tmp_path))

@@ -206,11 +206,19 @@ def test_only_as_much_is_kept_as_may_be_and_that_is_noted(reader: DocumentReader
 @pytest.mark.parametrize(
     ("value", "date"),
     [
-        ("2024-05-17T10:00:00Z", "2024-05-17"), ("2024/5/7", "2024-05-07"), ("2024-05", "2024-05"),
-        ("2024", "2024"), ("Fri, 17 May 2024 10:00:00 GMT", "2024-05-17"), ("2024-13-45", "2024"),
-        ("20240517", ""), ("yesterday", ""), ("", ""), (None, ""), ("99999-01-01", ""),
+        ("2024-05-17T10:00:00Z", "2024-05-17"),
+        ("2024/5/7", "2024-05-07"),
+        ("2024-05", "2024-05"),
+        ("2024", "2024"),
+        ("Fri, 17 May 2024 10:00:00 GMT", "2024-05-17"),
+        ("2024-13-45", "2024"),
+        ("20240517", ""),
+        ("yesterday", ""),
+        ("", ""),
+        (None, ""),
+        ("99999-01-01", ""),
     ],
-)  # fmt: skip
+)
 def test_dates_are_reported_as_exactly_as_they_are_known(value: object, date: str) -> None:
     assert iso_date(value) == date
 
@@ -218,10 +226,15 @@ def test_dates_are_reported_as_exactly_as_they_are_known(value: object, date: st
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
-        ("a.MD", "text/markdown"), ("a.b.txt", "text/plain"), ("a.htm", "text/html"),
-        ("a.pdf", "application/pdf"), ("a.docx", ""), ("README", ""), ("md", ""),
+        ("a.MD", "text/markdown"),
+        ("a.b.txt", "text/plain"),
+        ("a.htm", "text/html"),
+        ("a.pdf", "application/pdf"),
+        ("a.docx", ""),
+        ("README", ""),
+        ("md", ""),
     ],
-)  # fmt: skip
+)
 def test_what_is_a_document_follows_from_the_name(name: str, kind: str) -> None:
     assert media_type_of(name) == kind
 

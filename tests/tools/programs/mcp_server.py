@@ -79,9 +79,17 @@ def refuse(args: dict[str, Any]) -> str:
 
 
 TOOLS: dict[str, Callable[[dict[str, Any]], str]] = {
-    "echo": echo, "crash": crash, "hang": hang, "pids": pids, "environment": environment, "meet": meet,
-    "large": large, "refuse": refuse, "odd name!": echo, "odd_name_": echo,
-}  # fmt: skip
+    "echo": echo,
+    "crash": crash,
+    "hang": hang,
+    "pids": pids,
+    "environment": environment,
+    "meet": meet,
+    "large": large,
+    "refuse": refuse,
+    "odd name!": echo,
+    "odd_name_": echo,
+}
 
 
 def call(message: dict[str, Any]) -> None:

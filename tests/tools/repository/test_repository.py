@@ -69,11 +69,18 @@ async def test_reading_the_repository(repository: Repository) -> None:
     )
     assert repository.text("old.txt") == "K?se in the cart\n"
     for path, why in {
-        "nowhere.py": "There is no file", "cart.py": "Did you mean src/shop/cart.py?", ".env": "secrets",
-        "id_rsa": "secrets", "logo.png": "binary", "link.py": "link",
-        "../../../etc/passwd": "There is no file", "/etc/passwd": "There is no file",
-        "planted.py": "There is no file", "debug.log": "There is no file", "docs": "There is no file",
-    }.items():  # fmt: skip
+        "nowhere.py": "There is no file",
+        "cart.py": "Did you mean src/shop/cart.py?",
+        ".env": "secrets",
+        "id_rsa": "secrets",
+        "logo.png": "binary",
+        "link.py": "link",
+        "../../../etc/passwd": "There is no file",
+        "/etc/passwd": "There is no file",
+        "planted.py": "There is no file",
+        "debug.log": "There is no file",
+        "docs": "There is no file",
+    }.items():
         with pytest.raises(ToolError, match=why):
             repository.lines(path)
     with pytest.raises(ToolError, match="has only 2 lines"):
@@ -83,8 +90,10 @@ async def test_reading_the_repository(repository: Repository) -> None:
 async def test_searching_the_repository(repository: Repository) -> None:
     lines = (await repository.search("CART")).splitlines()
     assert {line.partition(":")[0] for line in lines} == {
-        "docs/guide.md", "huge.txt", "[more lines match",
-    }  # fmt: skip
+        "docs/guide.md",
+        "huge.txt",
+        "[more lines match",
+    }
     assert await repository.search(r"class \w+\(", regex=True) == "src/shop/cart.py:4: class Cart(list):"
     assert await repository.search("cart", pattern="*.md") == "docs/guide.md:2: The Cart holds things."
     assert await repository.search("cart", pattern="docs/*") == "docs/guide.md:2: The Cart holds things."

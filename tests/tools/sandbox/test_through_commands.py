@@ -34,8 +34,14 @@ from tests.tools.workspace.users import UserRepository
 __all__ = ["sandbox", "secret", "stack"]
 
 MODULES = (
-    test_filter, test_host_files, test_isolation, test_left_files, test_leftovers, test_limits, test_root,
-)  # fmt: skip
+    test_filter,
+    test_host_files,
+    test_isolation,
+    test_left_files,
+    test_leftovers,
+    test_limits,
+    test_root,
+)
 _HOST = "the workspace removes what the host planted in it before a command starts"
 _LOOKS = "looks at files in the folder; `test_commands` looks at what is left of them in a workspace"
 _MORE = "a command sees no more folders than the tests do"

@@ -93,11 +93,14 @@ async def test_a_provider_that_is_not_there_is_reported(name: str) -> None:
 @pytest.mark.parametrize(
     "location",
     [
-        "http://127.0.0.1:{port}/secret", "http://localhost:{port}/secret", "//0x7f.1:{port}/secret",
-        "http://[::ffff:127.0.0.1]:{port}/secret", "http://169.254.169.254/latest/meta-data/",
+        "http://127.0.0.1:{port}/secret",
+        "http://localhost:{port}/secret",
+        "//0x7f.1:{port}/secret",
+        "http://[::ffff:127.0.0.1]:{port}/secret",
+        "http://169.254.169.254/latest/meta-data/",
         "file:///etc/passwd",
     ],
-)  # fmt: skip
+)
 async def test_a_redirect_to_a_private_address_makes_no_connection(name: str, location: str) -> None:
     async with serving(secret=Answer(b"inside")) as inside, serving() as site:
         away = Answer(status=302, headers={"Location": location.format(port=inside.port)})

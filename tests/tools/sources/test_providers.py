@@ -29,7 +29,7 @@ from tests.tools.sources.apis import (
     RSS,
     feed,
     said,
-)  # fmt: skip
+)
 
 
 async def test_arxiv_is_asked_in_its_words_and_its_papers_have_a_text() -> None:

@@ -65,9 +65,18 @@ def not_a_test(): assert f(1)
 """
 
 NOTHING = {
-    "test_nothing", "test_true", "test_same", "test_tuple", "test_or", "test_constants", "test_swallowed",
-    "test_swallowed_bare", "test_suppressed", "test_dead", "test_returns",
-}  # fmt: skip
+    "test_nothing",
+    "test_true",
+    "test_same",
+    "test_tuple",
+    "test_or",
+    "test_constants",
+    "test_swallowed",
+    "test_swallowed_bare",
+    "test_suppressed",
+    "test_dead",
+    "test_returns",
+}
 SKIPPED = {"TestX.test_skipped", "Old.test_quits", "test_returns", "test_skip_if", "test_xfail"}
 
 
@@ -159,9 +168,12 @@ def test_go_and_rust_tests_are_read_by_their_shape() -> None:
     assert go == {"TestAdd": (True, False), "TestNothing": (False, False), "TestLater": (True, True)}
     rust = {case.name: (bool(case.asserts), case.skipped) for case in cases_of("src/lib.rs", RUST) or []}
     assert rust == {
-        "adds": (True, False), "nothing": (False, False), "trivial": (False, False), "later": (True, True),
+        "adds": (True, False),
+        "nothing": (False, False),
+        "trivial": (False, False),
+        "later": (True, True),
         "panics": (True, False),
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize(

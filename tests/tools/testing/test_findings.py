@@ -334,11 +334,18 @@ QUOTES = "if x == '" * 40_000
 @pytest.mark.parametrize(
     ("path", "text"),
     [
-        ("test_a.py", DEEP), ("a.py", "x = " + "(" * 5_000), ("a.py", "x = " + "-" * 50_000 + "1"),
-        ("a.py", "x = f(" + "[" * 90 + "]" * 90 + ")"), ("a.test.js", WIDE), ("a.js", WIDE), ("a.rs", OPEN),
-        ("a.go", QUOTES), ("a.js", QUOTES), ("a.go", "func TestX(t *testing.T) {\n" * 15_000),
+        ("test_a.py", DEEP),
+        ("a.py", "x = " + "(" * 5_000),
+        ("a.py", "x = " + "-" * 50_000 + "1"),
+        ("a.py", "x = f(" + "[" * 90 + "]" * 90 + ")"),
+        ("a.test.js", WIDE),
+        ("a.js", WIDE),
+        ("a.rs", OPEN),
+        ("a.go", QUOTES),
+        ("a.js", QUOTES),
+        ("a.go", "func TestX(t *testing.T) {\n" * 15_000),
     ],
-)  # fmt: skip
+)
 def test_a_file_that_is_made_to_choke_a_reader_does_not(path: str, text: str) -> None:
     """Bounded work: the time-out of the suite would end it otherwise."""
     found(ChangedFile(path, "", text), tests=[(path, text), ("test_b.py", TEST)])

@@ -263,7 +263,7 @@ HARMLESS = (
         ChangedFile("tox.ini", "[testenv]\ncommands = pytest\n", "[testenv]\ndeps = a\ncommands = pytest\n"),
         ChangedFile("Cargo.toml", "[dependencies]\n", "[dependencies]\nserde = '1'\n"),
     ],
-)  # fmt: skip
+)
 def test_honest_changes(file: ChangedFile) -> None:
     assert closing(file) == []
 

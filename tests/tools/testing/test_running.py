@@ -39,7 +39,8 @@ async def test_a_suite_that_passes_and_one_that_fails(
     opened: Opener, user: UserRepository, sandbox: Sandbox
 ) -> None:
     workspace = await with_files(
-        opened, user,
+        opened,
+        user,
         {
             "src/calc.py": "def add(a, b):\n    return a - b\n",
             "tests/test_calc.py": (
@@ -48,7 +49,7 @@ async def test_a_suite_that_passes_and_one_that_fails(
                 "@pytest.mark.skip\ndef test_later():\n    pass\n"
             ),
         },
-    )  # fmt: skip
+    )
     failed = await run_tests(workspace, sandbox)
     assert (failed.ok, failed.framework, failed.exit_code) == (False, "pytest", 1)
     assert (failed.passed, failed.failed, failed.errors, failed.skipped, failed.total) == (1, 1, 0, 1, 3)

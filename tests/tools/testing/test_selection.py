@@ -62,7 +62,7 @@ def selected(framework: str, selector: str, *, below: str = "", script: str = ""
         ("vitest", "-x", ["--bail=1"]),
         ("mocha", "a.test.js -t adds -x", ["--", "a.test.js", "--grep", "adds", "--bail"]),
     ],
-)  # fmt: skip
+)
 def test_words_are_appended(framework: str, selector: str, argv: list[str]) -> None:
     assert selected(framework, selector) == [*ARGV[framework], *argv]
 
@@ -98,12 +98,39 @@ def test_a_path_of_the_workspace_is_made_one_of_the_project() -> None:
 @pytest.mark.parametrize(
     "selector",
     [
-        "--deselect tests/test_a.py", "--ignore=tests", "-c other.ini", "-p evil", "--rootdir=/", "-o x=y",
-        "--co", "-n 4", "--junitxml=x", "-kadd", "-", "--", "-k", "--maxfail x", "--maxfail=-1", "-k --co",
-        "-x=1", "@arguments.txt", "/etc/passwd", "../outside", "tests/../../x", "~/x", "'open", "nowhere.py",
-        "tests/test_z.py::test_x", "-t name", "-run X", "a\0b", "x" * 6_000, "\ud800", "-exec sh",
+        "--deselect tests/test_a.py",
+        "--ignore=tests",
+        "-c other.ini",
+        "-p evil",
+        "--rootdir=/",
+        "-o x=y",
+        "--co",
+        "-n 4",
+        "--junitxml=x",
+        "-kadd",
+        "-",
+        "--",
+        "-k",
+        "--maxfail x",
+        "--maxfail=-1",
+        "-k --co",
+        "-x=1",
+        "@arguments.txt",
+        "/etc/passwd",
+        "../outside",
+        "tests/../../x",
+        "~/x",
+        "'open",
+        "nowhere.py",
+        "tests/test_z.py::test_x",
+        "-t name",
+        "-run X",
+        "a\0b",
+        "x" * 6_000,
+        "\ud800",
+        "-exec sh",
     ],
-)  # fmt: skip
+)
 def test_other_options_and_files_are_refused_with_a_sentence(selector: str) -> None:
     with pytest.raises(ToolError) as caught:
         select(command("pytest"), selector, project())

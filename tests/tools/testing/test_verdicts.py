@@ -129,7 +129,7 @@ def test_fresh_inputs_are_new_and_repeatable() -> None:
 @pytest.mark.parametrize(
     "given",
     [True, 5, -3, 0, 1.5, "", "abc", "2024-01-02", b"ab", [], [1, 2], (1, "a"), {1, 2}, {"a": 1}, {}, None],
-)  # fmt: skip
+)
 def test_mutations_keep_the_type(given: object) -> None:
     chance = random.Random(1)
     for _ in range(50):

@@ -46,19 +46,37 @@ async def test_nothing_that_a_repositorys_settings_name_is_run(
     evil = armed(user, proof)
     (tmp_path / "included").write_text(f"[core]\n\tfsmonitor = {evil}\n\tpager = {evil}\n")
     for key, value in {
-        "core.fsmonitor": evil, "core.hooksPath": user.folder / "hooks", "core.pager": evil,
+        "core.fsmonitor": evil,
+        "core.hooksPath": user.folder / "hooks",
+        "core.pager": evil,
         "core.editor": evil,
-        "core.sshCommand": evil, "core.gitProxy": evil, "core.askPass": evil, "diff.external": evil,
-        "diff.evil.command": evil, "diff.evil.textconv": evil, "filter.evil.clean": evil,
-        "filter.evil.smudge": evil, "filter.evil.process": evil, "filter.evil.required": "true",
-        "merge.evil.driver": evil, "credential.helper": f"!{evil}", "gpg.program": evil,
+        "core.sshCommand": evil,
+        "core.gitProxy": evil,
+        "core.askPass": evil,
+        "diff.external": evil,
+        "diff.evil.command": evil,
+        "diff.evil.textconv": evil,
+        "filter.evil.clean": evil,
+        "filter.evil.smudge": evil,
+        "filter.evil.process": evil,
+        "filter.evil.required": "true",
+        "merge.evil.driver": evil,
+        "credential.helper": f"!{evil}",
+        "gpg.program": evil,
         "commit.gpgSign": "true",
-        "uploadpack.packObjectsHook": evil, "include.path": tmp_path / "included", "alias.status": f"!{evil}",
-        "remote.origin.url": f"ext::{evil}", "remote.origin.promisor": "true",
+        "uploadpack.packObjectsHook": evil,
+        "include.path": tmp_path / "included",
+        "alias.status": f"!{evil}",
+        "remote.origin.url": f"ext::{evil}",
+        "remote.origin.promisor": "true",
         "extensions.partialClone": "origin",
-        "submodule.x.update": f"!{evil}", "core.alternateRefsCommand": evil, "sequence.editor": evil,
-        "init.templateDir": user.folder / "template", "core.worktree": "/", "trace2.eventTarget": proof,
-    }.items():  # fmt: skip
+        "submodule.x.update": f"!{evil}",
+        "core.alternateRefsCommand": evil,
+        "sequence.editor": evil,
+        "init.templateDir": user.folder / "template",
+        "core.worktree": "/",
+        "trace2.eventTarget": proof,
+    }.items():
         with (user.folder / ".git" / "config").open("a") as config:
             section, _, name = key.rpartition(".")
             head, _, sub = section.partition(".")

@@ -86,8 +86,9 @@ async def test_what_a_test_run_wrote_never_reaches_a_commit(workspace: Workspace
     assert set(workspace.files) == {*FILES, "new.py"}
     await workspace.reset()
     assert contents(workspace.folder) == {
-        **{path: text.encode() for path, text in FILES.items()}, "new.py": b"x = 1\n",
-    }  # fmt: skip
+        **{path: text.encode() for path, text in FILES.items()},
+        "new.py": b"x = 1\n",
+    }
     assert not (workspace.folder / "README.md").stat().st_mode & 0o111
 
 
@@ -144,8 +145,10 @@ async def test_diff_stat_and_patch_show_the_same(
     await workspace.apply([create("bin/x.sh", "#!/bin/sh\n", executable=True), create("y.txt", "y\n")])
     await workspace.commit("Both")
     assert [(stat.path, stat.added, stat.removed) for stat in await workspace.stat()] == [
-        ("bin/x.sh", 1, 0), ("calc.py", 1, 1), ("y.txt", 1, 0),
-    ]  # fmt: skip
+        ("bin/x.sh", 1, 0),
+        ("calc.py", 1, 1),
+        ("y.txt", 1, 0),
+    ]
     assert [stat.path for stat in await workspace.stat(first.snapshot)] == ["bin/x.sh", "y.txt"]
     assert "calc.py" not in await workspace.diff(first.snapshot)
     assert len(await workspace.diff(limit=100)) <= 100

@@ -13,9 +13,17 @@ from podium.workflows.council.policy import NAMES, PRESETS
 from tests.workflows.council.team import Team, hold, ideas, revision
 
 TASKS = (
-    "kickoff", "research", "ideate", "critique", "implement", "rebut", "synthesize", "validate", "select",
+    "kickoff",
+    "research",
+    "ideate",
+    "critique",
+    "implement",
+    "rebut",
+    "synthesize",
+    "validate",
+    "select",
     "visualize",
-)  # fmt: skip
+)
 SEED = (
     "What should each team member focus on", "Provide research and context", "Generate creative ideas",
     "Building on previous ideas and feedback", "Challenge the assumptions in these ideas",
@@ -80,9 +88,9 @@ async def test_the_kickoff_names_members_rounds_and_criteria_and_asks_no_focus_f
 def test_a_council_without_a_moderator_is_reported_of_no_scores() -> None:
     terms = PRESETS["standard"]
     assert "highest mean wins" in about_council(terms)
-    alone = about_council(type(terms)(
-        team=("team_leader", "ideation"), rounds=1, min_ideas=3, deep_dive=False, min_score=6.0
-    ))  # fmt: skip
+    alone = about_council(
+        type(terms)(team=("team_leader", "ideation"), rounds=1, min_ideas=3, deep_dive=False, min_score=6.0)
+    )
     assert "Nobody scores" in alone
     assert "Moderator" not in alone
 

@@ -32,11 +32,14 @@ def team(**script: Any) -> Team:
     written["result"]["primaryArtifactLabel"] = "doc"
     return Team(
         {
-            "plan": execute(), "execute": written, "floor/draft": DRAFT,
-            "delivery/team-first/compare": judgement("A"), "delivery/draft-first/compare": judgement("B"),
+            "plan": execute(),
+            "execute": written,
+            "floor/draft": DRAFT,
+            "delivery/team-first/compare": judgement("A"),
+            "delivery/draft-first/compare": judgement("B"),
             **script,
         }
-    )  # fmt: skip
+    )
 
 
 async def go(store: Store, model: Team, **given: Any) -> RunResult:
@@ -95,10 +98,11 @@ async def test_the_editor_may_send_it_back_once(store: Store) -> None:
     back = checked(met=False, send_back=["Say what it costs."], changes=changes)
     model = team(
         **{
-            "delivery/edit_result": back, "delivery/edit_result#2": checked(),
+            "delivery/edit_result": back,
+            "delivery/edit_result#2": checked(),
             "delivery/rework": "# A trip\n\nThree days, 95 euros.",
         }
-    )  # fmt: skip
+    )
     result = await go(store, model)
     (rework,) = model.asked_to("rework")
     assert "- Say what it costs." in rework.prompt
@@ -123,7 +127,7 @@ async def test_a_draft_that_is_judged_better_is_handed_over_and_said_so(store: S
             "delivery/team-first/compare": judgement("B", "B names the price."),
             "delivery/draft-first/compare": judgement("A", "A is complete."),
         }
-    )  # fmt: skip
+    )
     result = await go(store, model)
     assert result.status == "completed"
     assert result.output["document"] == DRAFT["document"] + "\n"

@@ -61,9 +61,16 @@ class Shelves:
         self._fail("web_scraper")
         text = f"{hit.snippet} The whole text of {hit.title} goes on from here."
         return Retrieved(
-            hit.url, hit.title, text, hit.kind, hit.published, hit.authors, at,
-            hashlib.sha256(text.encode()).hexdigest(), "text/html",
-        )  # fmt: skip
+            hit.url,
+            hit.title,
+            text,
+            hit.kind,
+            hit.published,
+            hit.authors,
+            at,
+            hashlib.sha256(text.encode()).hexdigest(),
+            "text/html",
+        )
 
     def _fail(self, worker: str) -> None:
         if self.left[worker] > 0:
@@ -74,10 +81,14 @@ class Shelves:
 def hit(worker: str, nth: int) -> Found:
     kind = KINDS[worker]
     return Found(
-        f"{kind.capitalize()} report {nth}", f"https://{kind}.example.org/{nth}",
-        f"The {kind} report {nth} counted {nth * 10} cases of it in one year.", kind, "2024-05-17",
-        ("Example Survey Group",), f"{kind} provider",
-    )  # fmt: skip
+        f"{kind.capitalize()} report {nth}",
+        f"https://{kind}.example.org/{nth}",
+        f"The {kind} report {nth} counted {nth * 10} cases of it in one year.",
+        kind,
+        "2024-05-17",
+        ("Example Survey Group",),
+        f"{kind} provider",
+    )
 
 
 class Clock:
@@ -166,7 +177,7 @@ def plain_answer(call: podium.Call, complexity: float) -> Any:
         "draft": lambda: {"points": ["how many cases were counted"], "document": "# Direct\n\nMany cases."},
         "edit_result": lambda: {"parts": [{"part": "the request", "met": True}]},
         "compare": lambda: {"why": "no difference", "a": SCORES, "b": SCORES, "better": "equal"},
-    }  # fmt: skip
+    }
     return answers[call.task]()
 
 
@@ -197,12 +208,17 @@ def checks_of(prompt: str, sources: list[tuple[str, str]], verified: float = 1.0
     claims = _CLAIM.findall(prompt)
     most = round(len(claims) * verified)
     return [
-        {"claim_id": claim, "verdict": "verified", "source_id": cited.split(", ")[0],
-         "quote": texts.get(cited.split(", ")[0], ""), "reason": "it says so"}
+        {
+            "claim_id": claim,
+            "verdict": "verified",
+            "source_id": cited.split(", ")[0],
+            "quote": texts.get(cited.split(", ")[0], ""),
+            "reason": "it says so",
+        }
         if nth < most
         else {"claim_id": claim, "verdict": "unverified", "reason": "nobody says so"}
         for nth, (claim, cited, _) in enumerate(claims)
-    ]  # fmt: skip
+    ]
 
 
 def half_checked(share: float) -> Callable[[podium.Call], dict[str, Any]]:
@@ -225,9 +241,10 @@ class ResearchRun:
 
     def all(self, kind: str, **wanted: Any) -> list[dict[str, Any]]:
         return [
-            data for _, name, data in self.rows
+            data
+            for _, name, data in self.rows
             if name == f"research.{kind}" and all(data.get(key) == value for key, value in wanted.items())
-        ]  # fmt: skip
+        ]
 
     @property
     def phases(self) -> list[str]:
@@ -251,16 +268,27 @@ def workflow_of(shelves: Shelves | None = None, clock: Clock | None = None) -> W
 
 
 async def study(
-    store: Store, crew: Crew, topic: str = "AI trends", *, shelves: Shelves | None = None,
-    approve: tuple[str, ...] = (), budget: podium.Budget | None = None, **options: Any,
-) -> ResearchRun:  # fmt: skip
+    store: Store,
+    crew: Crew,
+    topic: str = "AI trends",
+    *,
+    shelves: Shelves | None = None,
+    approve: tuple[str, ...] = (),
+    budget: podium.Budget | None = None,
+    **options: Any,
+) -> ResearchRun:
     """Run research with these, to its end; without a floor and an editor unless they are asked for."""
     clock = Clock()
     options = {**BARE, **options}
     result = await podium.run(
-        workflow_of(shelves, clock), topic, model=crew, store=store, approve=approve, budget=budget,
+        workflow_of(shelves, clock),
+        topic,
+        model=crew,
+        store=store,
+        approve=approve,
+        budget=budget,
         options=options,
-    )  # fmt: skip
+    )
     logged = await research_run_of(store, result, crew)
     logged.clock = clock
     return logged
@@ -275,10 +303,17 @@ async def research_run_of(store: Store, result: RunResult, crew: Crew) -> Resear
 
 
 async def tuned(
-    store: Store, targets: list[float], script: Script | None = None, *, complexity: float = 0.6,
-    counts: Mapping[str, int] | None = None, failing: Mapping[str, int] | None = None,
-    topic: str = "AI trends", knobs: tuple[str, ...] = (), **options: Any,
-) -> ResearchRun:  # fmt: skip
+    store: Store,
+    targets: list[float],
+    script: Script | None = None,
+    *,
+    complexity: float = 0.6,
+    counts: Mapping[str, int] | None = None,
+    failing: Mapping[str, int] | None = None,
+    topic: str = "AI trends",
+    knobs: tuple[str, ...] = (),
+    **options: Any,
+) -> ResearchRun:
     """A run whose iterations come out with these qualities. Everything that a program measures stays as it
     is; what the model says (`knobs`) is moved until the sum is right, one iteration after the other."""
     levels = [0.9] * len(targets)
@@ -308,9 +343,11 @@ async def tuned(
 
 
 def _with_levels(
-    script: Script | None, levels: list[float], complexity: float,
+    script: Script | None,
+    levels: list[float],
+    complexity: float,
     moved: list[tuple[str, ...]],
-) -> Crew:  # fmt: skip
+) -> Crew:
     def level(knob: str, nth: int) -> float:
         return levels[nth] if knob in moved[nth] else 0.9
 

@@ -25,20 +25,34 @@ def hostile_sources(beacon: str) -> tuple[list[Source], dict[str, str]]:
     bad = payloads(beacon)
     sources = [
         Source(
-            id=f"s{number}", title=text, url=_address(number, beacon), kind="web", authors=[text, text],
-            published=text, retrieved_at=text, sha256=text, snippet=text, provider=text, relevance=0.5,
+            id=f"s{number}",
+            title=text,
+            url=_address(number, beacon),
+            kind="web",
+            authors=[text, text],
+            published=text,
+            retrieved_at=text,
+            sha256=text,
+            snippet=text,
+            provider=text,
+            relevance=0.5,
         )
         for number, text in enumerate(bad, 1)
-    ]  # fmt: skip
+    ]
     return sources, {f"s{number}": f"{text} {text} {text}" for number, text in enumerate(bad, 1)}
 
 
 def _address(number: int, beacon: str) -> str:
     spellings = [
-        f"javascript:{RAN}", f"JaVaScRiPt:{RAN}", f"data:text/html,<script>{RAN}</script>", "file:///etc/passwd",
-        f"{beacon}/a\"><script>{RAN}</script>", f"vbscript:{RAN}", f"//{beacon}",
-        f"corpus:\"><script>{RAN}</script>",
-    ]  # fmt: skip
+        f"javascript:{RAN}",
+        f"JaVaScRiPt:{RAN}",
+        f"data:text/html,<script>{RAN}</script>",
+        "file:///etc/passwd",
+        f'{beacon}/a"><script>{RAN}</script>',
+        f"vbscript:{RAN}",
+        f"//{beacon}",
+        f'corpus:"><script>{RAN}</script>',
+    ]
     return spellings[number % len(spellings)]
 
 
@@ -60,24 +74,42 @@ def hostile_result(beacon: str) -> FinalOutput:
     article = hostile_article(beacon)
     claims = [
         Claim(
-            id=f"c{number}", text=one.text, source_ids=list(one.source_ids), verdict="contradicted",
-            quote=bad[number % len(bad)], quote_source=one.source_ids[0] if one.source_ids else "", start=0,
-            end=len(bad[number % len(bad)]), reason=bad[(number + 1) % len(bad)],
+            id=f"c{number}",
+            text=one.text,
+            source_ids=list(one.source_ids),
+            verdict="contradicted",
+            quote=bad[number % len(bad)],
+            quote_source=one.source_ids[0] if one.source_ids else "",
+            start=0,
+            end=len(bad[number % len(bad)]),
+            reason=bad[(number + 1) % len(bad)],
         )
         for number, one in enumerate(split_claims(article))
-    ]  # fmt: skip
+    ]
     everything: dict[str, Any] = {
-        "sources": sources, "texts": kept, "claims": claims, "warnings": bad, "system_notes": bad,
-        "missing": bad, "unsupported": bad, "comparison": {"preferred": "draft", "why": bad},
+        "sources": sources,
+        "texts": kept,
+        "claims": claims,
+        "warnings": bad,
+        "system_notes": bad,
+        "missing": bad,
+        "unsupported": bad,
+        "comparison": {"preferred": "draft", "why": bad},
         "contradictions": [
-            Contradiction(about=text, passages=[Passage(source_id="s1", quote=text, start=0, end=40),
-                                                Passage(source_id="s2", quote=text)])
+            Contradiction(
+                about=text,
+                passages=[
+                    Passage(source_id="s1", quote=text, start=0, end=40),
+                    Passage(source_id="s2", quote=text),
+                ],
+            )
             for text in bad
         ],
         "plan_history": [PlanEntry(plan=_plan(text), quality=0.5, feedback=[text]) for text in bad],
-        "metrics": Metrics(duration=1, cost=1, tokens=1, iteration_count=2, improvement=bad[0],
-                           tasks={bad[1]: 1}),
-    }  # fmt: skip
+        "metrics": Metrics(
+            duration=1, cost=1, tokens=1, iteration_count=2, improvement=bad[0], tasks={bad[1]: 1}
+        ),
+    }
     return result(article, **everything)
 
 

@@ -32,31 +32,87 @@ TEXTS = {file.stem: file.read_text(encoding="utf-8") for file in sorted(EXAMPLE.
 def _source(number: int, title: str, url: str, kind: Any, **more: Any) -> Source:
     text = TEXTS[f"s{number}"]
     return Source(
-        id=f"s{number}", title=title, url=url, kind=kind, retrieved_at="2026-11-15T10:12:00Z",
-        sha256=f"{number}f3a9c27e1b5" * 5, snippet=text[:120], relevance=1 - number / 12, **more,
-    )  # fmt: skip
+        id=f"s{number}",
+        title=title,
+        url=url,
+        kind=kind,
+        retrieved_at="2026-11-15T10:12:00Z",
+        sha256=f"{number}f3a9c27e1b5" * 5,
+        snippet=text[:120],
+        relevance=1 - number / 12,
+        **more,
+    )
 
 
 SOURCES = [
-    _source(1, "Global storage outlook 2024", "https://www.energy-agency.example/reports/storage-2024", "web",
-            authors=["International Energy Agency"], published="2024-04-25", provider="tavily"),
-    _source(2, "Calendar and cycle ageing of 96 cells over three years", "https://arxiv.example/abs/2401.01234",
-            "academic", authors=["Mira van der Berg", "Tomás Ruiz", "Li Wei"], published="2024-01-18",
-            provider="arxiv"),
-    _source(3, "Planning notes: storage at the harbour", "corpus:planning/harbour-storage.md", "corpus",
-            provider="corpus"),
-    _source(4, "How a battery held the frequency", "https://grid-news.example/2023/frequency", "news",
-            authors=["Ana Park"], published="2023-09-02", provider="rss"),
-    _source(5, "Battery price survey 2023", "https://prices.example/survey/2023", "web",
-    published="2023-11-27",
-            provider="tavily"),
-    _source(6, "Two containers instead of a line", "https://grid-news.example/2024/feeder", "news",
-            authors=["Jo Brandt"], published="2024-06-11", provider="rss"),
-    _source(7, "Product sheet: iron-air and phosphate cells", "https://cells.example/sheet.pdf", "web",
-            provider="tavily", full_text=False),
-    _source(8, "Fleet report: four summers", "corpus:operators/fleet-report.pdf", "corpus", published="2024",
-            provider="corpus"),
-]  # fmt: skip
+    _source(
+        1,
+        "Global storage outlook 2024",
+        "https://www.energy-agency.example/reports/storage-2024",
+        "web",
+        authors=["International Energy Agency"],
+        published="2024-04-25",
+        provider="tavily",
+    ),
+    _source(
+        2,
+        "Calendar and cycle ageing of 96 cells over three years",
+        "https://arxiv.example/abs/2401.01234",
+        "academic",
+        authors=["Mira van der Berg", "Tomás Ruiz", "Li Wei"],
+        published="2024-01-18",
+        provider="arxiv",
+    ),
+    _source(
+        3,
+        "Planning notes: storage at the harbour",
+        "corpus:planning/harbour-storage.md",
+        "corpus",
+        provider="corpus",
+    ),
+    _source(
+        4,
+        "How a battery held the frequency",
+        "https://grid-news.example/2023/frequency",
+        "news",
+        authors=["Ana Park"],
+        published="2023-09-02",
+        provider="rss",
+    ),
+    _source(
+        5,
+        "Battery price survey 2023",
+        "https://prices.example/survey/2023",
+        "web",
+        published="2023-11-27",
+        provider="tavily",
+    ),
+    _source(
+        6,
+        "Two containers instead of a line",
+        "https://grid-news.example/2024/feeder",
+        "news",
+        authors=["Jo Brandt"],
+        published="2024-06-11",
+        provider="rss",
+    ),
+    _source(
+        7,
+        "Product sheet: iron-air and phosphate cells",
+        "https://cells.example/sheet.pdf",
+        "web",
+        provider="tavily",
+        full_text=False,
+    ),
+    _source(
+        8,
+        "Fleet report: four summers",
+        "corpus:operators/fleet-report.pdf",
+        "corpus",
+        published="2024",
+        provider="corpus",
+    ),
+]
 
 QUOTES = {
     "90 gigawatts": ("s1", "storage built into the grid passed 90 gigawatts worldwide in 2023"),
@@ -88,27 +144,49 @@ def claims() -> list[Claim]:
         )
         found.append(
             Claim.model_validate(
-                {"id": f"c{number}", "text": one.text, "source_ids": list(one.source_ids), "verdict": verdict,
-                 "quote": TEXTS[source][slice(*place)] if source else "", "quote_source": source,
-                 "start": place[0], "end": place[1], "reason": reason}
+                {
+                    "id": f"c{number}",
+                    "text": one.text,
+                    "source_ids": list(one.source_ids),
+                    "verdict": verdict,
+                    "quote": TEXTS[source][slice(*place)] if source else "",
+                    "quote_source": source,
+                    "start": place[0],
+                    "end": place[1],
+                    "reason": reason,
+                }
             )
-        )  # fmt: skip
+        )
     return found
 
 
 def _plan(number: int, research: list[str], quality: list[str]) -> Plan:
-    steps = [("Research", research, "parallel"), ("Analysis", ["content_synthesizer"], "sequential"),
-             ("Writing", ["article_writer"], "sequential"), ("Quality", quality, "parallel")]  # fmt: skip
+    steps = [
+        ("Research", research, "parallel"),
+        ("Analysis", ["content_synthesizer"], "sequential"),
+        ("Writing", ["article_writer"], "sequential"),
+        ("Quality", quality, "parallel"),
+    ]
     return Plan(
-        plan_id=f"plan_00{number}", complexity=0.55, level="medium", estimated_time=1020, estimated_cost=2.4,
+        plan_id=f"plan_00{number}",
+        complexity=0.55,
+        level="medium",
+        estimated_time=1020,
+        estimated_cost=2.4,
         steps=[
             PlanStep.model_validate(
-                {"name": name, "category": name.lower(), "workers": workers, "mode": mode,
-                 "estimated_time": 240, "estimated_cost": 0.6}
+                {
+                    "name": name,
+                    "category": name.lower(),
+                    "workers": workers,
+                    "mode": mode,
+                    "estimated_time": 240,
+                    "estimated_cost": 0.6,
+                }
             )
             for name, workers, mode in steps
         ],
-    )  # fmt: skip
+    )
 
 
 def result(markdown: str = ARTICLE, style: str = "numeric", **changed: Any) -> FinalOutput:
@@ -119,31 +197,49 @@ def result(markdown: str = ARTICLE, style: str = "numeric", **changed: Any) -> F
         title="How batteries are changing the electricity grid",
         content=content_of(markdown, given["sources"], style),
         html=html_of(markdown, given["sources"], given["claims"], given.pop("texts"), style),
-        word_count=words, reading_time=reading_minutes(words),
+        word_count=words,
+        reading_time=reading_minutes(words),
         cited=["s1", "s2", "s3", "s4", "s6", "s5", "s7", "s8"],
-    )  # fmt: skip
+    )
     phases = "initialized planning strategy executing evaluating re_planning planning strategy executing"
     names = [*phases.split(), "evaluating", "merging", "completed"]
     known: dict[str, Any] = {
-        "request_id": "req_1", "execution_id": "run_1", "article": article, "status": "completed",
+        "request_id": "req_1",
+        "execution_id": "run_1",
+        "article": article,
+        "status": "completed",
         "quality": QualityScore(
-            overall=0.8825, article_quality=0.94, source_quality=0.89, factual_quality=0.81,
-            writing_quality=0.88, threshold=0.8,
-            parts={"article": {"coverage": 0.95, "length": 0.9, "structure": 0.97},
-                   "source": {"count": 0.8, "diversity": 1.0, "citations": 0.87},
-                   "factual": {"verified": 0.81},
-                   "writing": {"grammar": 0.95, "readability": 0.79, "tone": 0.9}},
+            overall=0.8825,
+            article_quality=0.94,
+            source_quality=0.89,
+            factual_quality=0.81,
+            writing_quality=0.88,
+            threshold=0.8,
+            parts={
+                "article": {"coverage": 0.95, "length": 0.9, "structure": 0.97},
+                "source": {"count": 0.8, "diversity": 1.0, "citations": 0.87},
+                "factual": {"verified": 0.81},
+                "writing": {"grammar": 0.95, "readability": 0.79, "tone": 0.9},
+            },
         ),
         "contradictions": [
             Contradiction(
                 about="How fast capacity fades",
-                passages=[_passage("s8", "Capacity fades by about two percent a year in our fleet"),
-                          _passage("s2", "the capacity lost less than one percent a year")],
+                passages=[
+                    _passage("s8", "Capacity fades by about two percent a year in our fleet"),
+                    _passage("s2", "the capacity lost less than one percent a year"),
+                ],
             )
         ],
-        "metrics": Metrics(duration=49.2, cost=3.2, tokens=48210, iteration_count=2,
-                           improvement="+23 points (0.65 → 0.88)",
-                           tasks={"completed": 13, "kept": 4, "skipped": 1, "failed": 0}, retries=2),
+        "metrics": Metrics(
+            duration=49.2,
+            cost=3.2,
+            tokens=48210,
+            iteration_count=2,
+            improvement="+23 points (0.65 → 0.88)",
+            tasks={"completed": 13, "kept": 4, "skipped": 1, "failed": 0},
+            retries=2,
+        ),
         "system_notes": ["Generated after 2 iterations to meet the quality threshold."],
         "warnings": ["News search unavailable: the feed did not answer.", "SEO optimization unavailable."],
         "phase_history": [
@@ -151,12 +247,21 @@ def result(markdown: str = ARTICLE, style: str = "numeric", **changed: Any) -> F
             for before, after in zip(["", *names], names, strict=False)
         ],
         "plan_history": [
-            PlanEntry(plan=_plan(1, ["web_search", "news_search"], ["fact_checker", "editor"]), quality=0.65,
-                      feedback=["Only 7 of 10 sources.", "No academic source."]),
-            PlanEntry(plan=_plan(2, ["web_search", "academic_search", "news_search", "web_scraper"],
-                                 ["fact_checker", "editor", "citation_formatter"]), quality=0.8825),
+            PlanEntry(
+                plan=_plan(1, ["web_search", "news_search"], ["fact_checker", "editor"]),
+                quality=0.65,
+                feedback=["Only 7 of 10 sources.", "No academic source."],
+            ),
+            PlanEntry(
+                plan=_plan(
+                    2,
+                    ["web_search", "academic_search", "news_search", "web_scraper"],
+                    ["fact_checker", "editor", "citation_formatter"],
+                ),
+                quality=0.8825,
+            ),
         ],
-    }  # fmt: skip
+    }
     return FinalOutput(**(known | given))
 
 

@@ -132,9 +132,14 @@ def test_two_sentences_that_say_the_same_share_a_card() -> None:
 
 @pytest.mark.parametrize(
     ("style", "label"),
-    [("numeric", "[1]"), ("apa", "( International Energy Agency, 2024 )"), ("chicago", "Agency 2024 )"),
-     ("mla", "( International Energy Agency )"), ("unheard-of", "[1]")],
-)  # fmt: skip
+    [
+        ("numeric", "[1]"),
+        ("apa", "( International Energy Agency, 2024 )"),
+        ("chicago", "Agency 2024 )"),
+        ("mla", "( International Energy Agency )"),
+        ("unheard-of", "[1]"),
+    ],
+)
 def test_every_style_in_html(style: str, label: str) -> None:
     text = words_of(html_of("It rose [@s1].", SOURCES, [], TEXTS, style))
     assert label in text.replace("[ 1 ]", "[1]")
@@ -152,9 +157,13 @@ def test_the_title_is_left_to_the_page_and_sections_have_names() -> None:
 def record(**changed: Any) -> str:
     made = result(**changed)
     return to_record(
-        made, topic="How do batteries change the grid?", run_id="run42", rehearsal=False,
-        models=["some:model"], texts=TEXTS,
-    )  # fmt: skip
+        made,
+        topic="How do batteries change the grid?",
+        run_id="run42",
+        rehearsal=False,
+        models=["some:model"],
+        texts=TEXTS,
+    )
 
 
 def page(**changed: Any) -> str:
@@ -184,17 +193,30 @@ def test_the_page_is_the_article_alone() -> None:
 def test_the_record_holds_the_rest_in_the_order_of_interest() -> None:
     text = words_of(
         record(
-            missing=["what it costs"], unsupported=["who pays for it"],
+            missing=["what it costs"],
+            unsupported=["who pays for it"],
             comparison={"preferred": "draft", "why": ["B names the price."]},
         )
-    )  # fmt: skip
+    )
     places = [
         text.index(one)
-        for one in ("Record: How batteries are changing the electricity grid", "✓ completed", "Worth knowing",
-                    "What is missing", "what it costs", "who pays for it", "Beside a direct draft",
-                    "B names the price.", "Quality 88 %", "Where the sources disagree",
-                    "What was not confirmed", "Sources 3 web", "Iterations Iteration 1", "How it came about")
-    ]  # fmt: skip
+        for one in (
+            "Record: How batteries are changing the electricity grid",
+            "✓ completed",
+            "Worth knowing",
+            "What is missing",
+            "what it costs",
+            "who pays for it",
+            "Beside a direct draft",
+            "B names the price.",
+            "Quality 88 %",
+            "Where the sources disagree",
+            "What was not confirmed",
+            "Sources 3 web",
+            "Iterations Iteration 1",
+            "How it came about",
+        )
+    ]
     assert places == sorted(places)
     assert "Ten years ago" not in text
     assert "8 sources cited" in text
@@ -203,11 +225,16 @@ def test_the_record_holds_the_rest_in_the_order_of_interest() -> None:
 def test_the_record_says_how_it_came_about() -> None:
     text = words_of(record())
     for logged in (
-        "How do batteries change the grid?", "run42", "some:model", "$3.20, 48.2k tokens, 49s",
-        "2 of at most 3: +23 points (0.65 → 0.88)", "13 completed, 4 kept, 1 skipped, 2 retries",
+        "How do batteries change the grid?",
+        "run42",
+        "some:model",
+        "$3.20, 48.2k tokens, 49s",
+        "2 of at most 3: +23 points (0.65 → 0.88)",
+        "13 completed, 4 kept, 1 skipped, 2 retries",
         "start plan strategy work evaluation new plan plan strategy work evaluation merge done",
-        "Generated after 2 iterations", "News search unavailable: the feed did not answer.",
-    ):  # fmt: skip
+        "Generated after 2 iterations",
+        "News search unavailable: the feed did not answer.",
+    ):
         assert logged in text
 
 

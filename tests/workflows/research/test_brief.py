@@ -25,10 +25,18 @@ def problems(request: Any = "a topic", **options: Any) -> list[str]:
 def test_the_defaults() -> None:
     brief, places = read_brief("AI trends", {})
     assert brief == Brief(
-        topic="AI trends", content_type="article", length=1500, tone="neutral", depth="standard",
-        min_sources=10, preferred_sources=[], min_quality=0.8, max_usd=5.0, time_limit=1200.0,
+        topic="AI trends",
+        content_type="article",
+        length=1500,
+        tone="neutral",
+        depth="standard",
+        min_sources=10,
+        preferred_sources=[],
+        min_quality=0.8,
+        max_usd=5.0,
+        time_limit=1200.0,
         sources=["web", "academic", "news", "social"],
-    )  # fmt: skip
+    )
     assert places == {"corpus": "", "online": True}
 
 
@@ -51,11 +59,14 @@ def test_the_defaults() -> None:
         ("time_limit", 7201, "time_limit must be 60 to 7,200 seconds, not 7,201"),
         ("time_limit", "soon", "time_limit must be a time such as 90s or 15m, not 'soon'"),
         ("citation_style", "harvard", "citation_style must be apa, mla, chicago or numeric, not 'harvard'"),
-        ("preferred_sources", "tv",
-         "preferred_sources must be web, academic, news, social or corpus, not 'tv'"),
+        (
+            "preferred_sources",
+            "tv",
+            "preferred_sources must be web, academic, news, social or corpus, not 'tv'",
+        ),
         ("lenght", 900, "there is no lenght (did you mean length?)"),
     ],
-)  # fmt: skip
+)
 def test_each_problem_is_reported_in_words(option: str, value: Any, said: str) -> None:
     assert problems(**{option: value}) == [said]
 
@@ -107,8 +118,15 @@ preferred_sources = ["academic"]
 time-limit = "15m"
 """
 YAML = "topic: From a file\nlength: 900\ntone: casual\npreferred_sources: [academic]\ntime_limit: 15m\n"
-JSON = json.dumps({"topic": "From a file", "length": 900, "tone": "casual", "preferred_sources": ["academic"],
-                   "time_limit": 900})  # fmt: skip
+JSON = json.dumps(
+    {
+        "topic": "From a file",
+        "length": 900,
+        "tone": "casual",
+        "preferred_sources": ["academic"],
+        "time_limit": 900,
+    }
+)
 
 
 @pytest.mark.parametrize(

@@ -84,9 +84,17 @@ async def test_the_draft_comes_first_and_its_points_are_looked_for(store: Store)
     logged = await study(store, model, "Measles in Norway", shelves=shelves, **BOTH)
     assert logged.result.status == "completed", logged.result.error
     assert [call.task for call in model.calls] == [
-        "draft", "assess", "synthesize", "write_article", "edit", "fact_check", "judge", "edit_result",
-        "compare", "compare",
-    ]  # fmt: skip
+        "draft",
+        "assess",
+        "synthesize",
+        "write_article",
+        "edit",
+        "fact_check",
+        "judge",
+        "edit_result",
+        "compare",
+        "compare",
+    ]
     assert "An article of about 1500 words. Tone: neutral." in model.calls[0].prompt
     asked = [query for _, query in shelves.asked]
     assert asked.count(COUNTED) == asked.count(PRICE) == 1, "each point is looked for once"
@@ -216,8 +224,13 @@ async def test_without_floor_and_editor_the_run_is_the_workers_own(store: Store)
     model = crew()
     logged = await study(store, model, floor=False, editor=False)
     assert [call.task for call in model.calls] == [
-        "assess", "synthesize", "write_article", "edit", "fact_check", "judge",
-    ]  # fmt: skip
+        "assess",
+        "synthesize",
+        "write_article",
+        "edit",
+        "fact_check",
+        "judge",
+    ]
     assert "complete answer contains" not in model.tasks("write_article")[0].prompt
     checklist = model.tasks("fact_check")[0].prompt.partition("# Points of a complete answer")[2]
     assert "- p1: causes" in checklist, "the planner's aspects"
@@ -235,8 +248,9 @@ async def test_what_a_passage_supports_is_taken_over_with_its_citation(store: St
     assert "The first web report counted 10 cases in one year [" in logged.output["article"]["content"]
     claim = next(one for one in logged.output["claims"] if one["text"].startswith("The first web report"))
     assert (claim["verdict"], claim["quote"]) == (
-        "verified", "The web report 1 counted 10 cases of it in one year.",
-    )  # fmt: skip
+        "verified",
+        "The web report 1 counted 10 cases of it in one year.",
+    )
     assert not [one for one in logged.output["warnings"] if "not applied" in one]
     assert any(one.startswith("Final editor: 1 part of the request") for one in logged.output["system_notes"])
 
@@ -327,9 +341,16 @@ async def test_the_editor_sends_back_once_for_one_more_search_and_writing(store:
     logged = await study(store, model, shelves=shelves, min_quality=0.1, **BOTH)
     assert logged.result.status == "completed", logged.result.error
     assert model.counted == {
-        "draft": 1, "assess": 1, "synthesize": 1, "write_article": 2, "edit": 1, "fact_check": 2, "judge": 1,
-        "edit_result": 2, "compare": 2,
-    }  # fmt: skip
+        "draft": 1,
+        "assess": 1,
+        "synthesize": 1,
+        "write_article": 2,
+        "edit": 1,
+        "fact_check": 2,
+        "judge": 1,
+        "edit_result": 2,
+        "compare": 2,
+    }
     assert ("web_search", remark) in shelves.asked
     prompt = model.tasks("write_article")[1].prompt
     assert "# The last version" in prompt
@@ -418,9 +439,12 @@ async def test_a_better_draft_is_reported_first_and_never_becomes_the_article(st
 
 async def resumed(store: Store, logged: ResearchRun, model: Crew, **budget: Any) -> ResearchRun:
     handle = await podium.resume(
-        logged.result.run_id, workflow=workflow_of(clock=logged.clock), model=model, store=store,
+        logged.result.run_id,
+        workflow=workflow_of(clock=logged.clock),
+        model=model,
+        store=store,
         budget=podium.Budget(**budget),
-    )  # fmt: skip
+    )
     return await research_run_of(store, await handle.result(), model)
 
 

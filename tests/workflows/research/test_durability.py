@@ -40,10 +40,14 @@ def lasting(output: dict[str, Any]) -> dict[str, Any]:
     """What does not depend on when and under which id it was made."""
     sources = [{name: one[name] for name in ("id", "url", "sha256", "title")} for one in output["sources"]]
     return {
-        "content": output["article"]["content"], "sources": sources, "claims": output["claims"],
-        "plans": output["plan_history"], "quality": output["quality"], "status": output["status"],
+        "content": output["article"]["content"],
+        "sources": sources,
+        "claims": output["claims"],
+        "plans": output["plan_history"],
+        "quality": output["quality"],
+        "status": output["status"],
         "phases": [one["to"] for one in output["phase_history"]],
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.slow

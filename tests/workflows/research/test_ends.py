@@ -88,8 +88,14 @@ async def test_resumed_with_a_larger_budget_it_is_completed_and_pays_nothing_twi
     assert result.status == "completed"
     again = await research_run_of(store, result, crew)
     assert [one["to"] for one in result.output["phase_history"]] == [
-        "initialized", "planning", "strategy", "executing", "evaluating", "merging", "completed",
-    ]  # fmt: skip
+        "initialized",
+        "planning",
+        "strategy",
+        "executing",
+        "evaluating",
+        "merging",
+        "completed",
+    ]
     times = [one["timestamp"] for one in result.output["phase_history"]]
     assert times == sorted(times)
     done = [call.path for call in crew.calls]
@@ -116,9 +122,13 @@ async def test_out_of_time_is_an_answer_too(store: Store) -> None:
             return await super().__call__(call)
 
     result = await podium.run(
-        workflow_of(), "AI trends", model=Stuck(), store=store, settings=Settings(time_limit=2.0),
+        workflow_of(),
+        "AI trends",
+        model=Stuck(),
+        store=store,
+        settings=Settings(time_limit=2.0),
         options=BARE,
-    )  # fmt: skip
+    )
     assert (result.status, result.stop_reason, result.exit_code) == ("partial", "time", 4)
     assert result.output["article"] is None
     assert result.output["sources"], "what was found is handed over"

@@ -15,9 +15,15 @@ from tests.workflows.research.crew import Crew, Shelves, half_checked, study, tu
 ONCE = ["initialized", "planning", "strategy", "executing", "evaluating", "merging", "completed"]
 AGAIN = ["re_planning", "planning", "strategy", "executing", "evaluating"]
 EIGHT = {
-    "web_search", "academic_search", "news_search", "content_synthesizer", "article_writer", "fact_checker",
-    "editor", "citation_formatter",
-}  # fmt: skip
+    "web_search",
+    "academic_search",
+    "news_search",
+    "content_synthesizer",
+    "article_writer",
+    "fact_checker",
+    "editor",
+    "citation_formatter",
+}
 
 
 def phases_of(output: dict[str, Any]) -> list[str]:
@@ -29,9 +35,17 @@ def phases_of(output: dict[str, Any]) -> list[str]:
 
 async def test_example_1_perfect_at_the_first_try(store: Store) -> None:
     logged = await tuned(
-        store, [0.92], complexity=0.3, topic="What is Python programming?", content_type="blog_post",
-        length=1000, tone="casual", depth="light", max_usd=2.0, min_sources=4,
-    )  # fmt: skip
+        store,
+        [0.92],
+        complexity=0.3,
+        topic="What is Python programming?",
+        content_type="blog_post",
+        length=1000,
+        tone="casual",
+        depth="light",
+        max_usd=2.0,
+        min_sources=4,
+    )
     assert logged.result.status == "completed"
     assert logged.workers == [["web_search", "article_writer", "editor", "fact_checker"]]
     assert len(logged.all("plan_optimized")[0]["plan"]["steps"]) == 3
@@ -46,15 +60,27 @@ async def test_example_1_perfect_at_the_first_try(store: Store) -> None:
 
 async def test_example_2_one_iteration_adds_academic_scraper_and_citation_formatter(store: Store) -> None:
     logged = await tuned(
-        store, [0.72, 0.89], {"fact_check": [half_checked(0.4), half_checked(1.0)]}, complexity=0.45,
-        knobs=("tone", "grammar"), topic="AI in healthcare 2024", length=2000, min_sources=10,
-        min_quality=0.85, max_usd=5.0,
-    )  # fmt: skip
+        store,
+        [0.72, 0.89],
+        {"fact_check": [half_checked(0.4), half_checked(1.0)]},
+        complexity=0.45,
+        knobs=("tone", "grammar"),
+        topic="AI in healthcare 2024",
+        length=2000,
+        min_sources=10,
+        min_quality=0.85,
+        max_usd=5.0,
+    )
     assert logged.qualities == [0.72, 0.89]
     first, second = logged.workers
     assert set(first) == {
-        "web_search", "news_search", "content_synthesizer", "article_writer", "fact_checker", "editor",
-    }  # fmt: skip
+        "web_search",
+        "news_search",
+        "content_synthesizer",
+        "article_writer",
+        "fact_checker",
+        "editor",
+    }
     assert set(second) - set(first) == {"academic_search", "web_scraper", "citation_formatter"}
     assert set(first) <= set(second), "nobody is lost"
     assert (
@@ -68,10 +94,17 @@ async def test_example_2_one_iteration_adds_academic_scraper_and_citation_format
 
 async def test_example_3_three_iterations_end_as_partial_with_the_warning(store: Store) -> None:
     logged = await tuned(
-        store, [0.78, 0.83, 0.87], complexity=0.9, topic="Quantum computing future predictions",
-        content_type="research_report", length=3000, min_sources=20, min_quality=0.90, max_usd=10.0,
+        store,
+        [0.78, 0.83, 0.87],
+        complexity=0.9,
+        topic="Quantum computing future predictions",
+        content_type="research_report",
+        length=3000,
+        min_sources=20,
+        min_quality=0.90,
+        max_usd=10.0,
         time_limit=3600.0,
-    )  # fmt: skip
+    )
     assert logged.qualities == [0.78, 0.83, 0.87]
     assert logged.phases == [*ONCE[:5], *AGAIN, *AGAIN, "merging", "completed"]
     assert (logged.result.status, logged.result.stop_reason) == ("partial", "quality below target")
@@ -112,9 +145,11 @@ async def test_pattern_1_linear_with_the_eight_workers_in_four_steps(store: Stor
     logged = await tuned(store, [0.91])
     (plan,) = [one["plan"] for one in logged.all("plan_optimized")]
     assert [(step["name"], len(step["workers"]), step["mode"]) for step in plan["steps"]] == [
-        ("Research", 3, "parallel"), ("Analysis", 1, "sequential"), ("Writing", 1, "sequential"),
+        ("Research", 3, "parallel"),
+        ("Analysis", 1, "sequential"),
+        ("Writing", 1, "sequential"),
         ("Quality", 3, "parallel"),
-    ]  # fmt: skip
+    ]
     assert (plan["estimated_cost"], plan["estimated_time"]) == (2.4, 17 * 60)
     assert logged.phases == ONCE
     assert logged.qualities == [0.91]
@@ -149,8 +184,10 @@ async def test_pattern_4_a_lost_critical_worker_fails_the_run_with_partial_resul
     assert error["execution_id"] == "exec_20241125_143001"
     results = logged.output["partial_results"]
     assert {one["worker"] for one in results["research_results"]} == {
-        "web_search", "news_search", "academic_search",
-    }  # fmt: skip
+        "web_search",
+        "news_search",
+        "academic_search",
+    }
     assert results["analysis_results"][0]["worker"] == "content_synthesizer"
     assert len(results["sources"]) == 14
     assert results["cost_incurred"] == 0

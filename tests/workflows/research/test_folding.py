@@ -55,10 +55,19 @@ async def test_what_the_agents_did_is_in_the_log_in_order(store: Store) -> None:
     done = [(one.agent, one.action) for one in state.agent_actions if one.action != "complete_worker"]
     step = ("StateManager", "transition_phase")
     assert done == [
-        ("Controller", "initialize"), step, step, ("Planner", "create_plan"), step,
-        ("Strategy", "optimize_plan"), step, step, ("Supervisor", "evaluate"), step,
-        ("Merger", "create_output"), step,
-    ]  # fmt: skip
+        ("Controller", "initialize"),
+        step,
+        step,
+        ("Planner", "create_plan"),
+        step,
+        ("Strategy", "optimize_plan"),
+        step,
+        step,
+        ("Supervisor", "evaluate"),
+        step,
+        ("Merger", "create_output"),
+        step,
+    ]
     created = next(one for one in state.agent_actions if one.action == "create_plan")
     assert created.details == {"steps": 4, "cost": 2.4}
     evaluated = next(one for one in state.agent_actions if one.action == "evaluate")
@@ -77,8 +86,10 @@ async def test_in_the_middle_of_an_execution_results_and_steps_are_there(store: 
     assert state.current_phase is Phase.EXECUTING
     assert state.current_step_index == 2
     assert {one["worker"] for one in state.results_of("research")} == {
-        "web_search", "academic_search", "news_search",
-    }  # fmt: skip
+        "web_search",
+        "academic_search",
+        "news_search",
+    }
     assert state.results_of("writing") == []
     running = [task.worker for task in state.all_tasks if task.status == "running"]
     assert running == ["article_writer"]

@@ -28,9 +28,13 @@ def page_of(beacon: str) -> str:
 def record_of(beacon: str) -> str:
     bad = payloads(beacon)
     return to_record(
-        hostile_result(beacon), topic=bad[0], run_id="run", rehearsal=True, models=bad,
+        hostile_result(beacon),
+        topic=bad[0],
+        run_id="run",
+        rehearsal=True,
+        models=bad,
         texts=hostile_sources(beacon)[1],
-    )  # fmt: skip
+    )
 
 
 both_pages = pytest.mark.parametrize("made", [page_of, record_of])

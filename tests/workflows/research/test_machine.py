@@ -28,9 +28,16 @@ ALLOWED = {
 
 PAIRS = [(one, other) for one in Phase for other in Phase]
 PHASES = [
-    "initialized", "planning", "strategy", "executing", "evaluating", "re_planning", "merging", "completed",
+    "initialized",
+    "planning",
+    "strategy",
+    "executing",
+    "evaluating",
+    "re_planning",
+    "merging",
+    "completed",
     "failed",
-]  # fmt: skip
+]
 
 
 def test_the_phases_are_those_nine_in_their_order() -> None:

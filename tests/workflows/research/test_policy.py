@@ -44,9 +44,15 @@ from podium.workflows.research.policy import (
 PLENTY = PlanLimits(50, 7200)
 EIGHT = by_priority(WORKERS)[:8]
 SEED_PLAN = (
-    "web_search", "academic_search", "news_search", "content_synthesizer", "article_writer", "fact_checker",
-    "editor", "citation_formatter",
-)  # fmt: skip
+    "web_search",
+    "academic_search",
+    "news_search",
+    "content_synthesizer",
+    "article_writer",
+    "fact_checker",
+    "editor",
+    "citation_formatter",
+)
 
 
 def plan_of(*workers: str) -> Plan:
@@ -59,8 +65,10 @@ def plan_of(*workers: str) -> Plan:
 def test_there_are_seventeen_workers_with_priorities_of_their_own() -> None:
     assert len(WORKERS) == 17
     assert sorted(one.priority for one in WORKERS.values()) == list(range(1, 18))
-    by_category = {kind: {one.name for one in WORKERS.values() if one.category == kind} for kind in
-                   ("research", "analysis", "writing", "quality")}  # fmt: skip
+    by_category = {
+        kind: {one.name for one in WORKERS.values() if one.category == kind}
+        for kind in ("research", "analysis", "writing", "quality")
+    }
     assert [len(names) for names in by_category.values()] == [5, 3, 3, 6]
 
 
@@ -90,10 +98,16 @@ def test_the_plan_of_eight_costs_2_40_and_takes_17_minutes() -> None:
 @pytest.mark.parametrize(
     ("complexity", "level"),
     [
-        (0.0, "simple"), (0.39, "simple"), (0.3999999, "simple"), (0.4, "medium"), (0.69, "medium"),
-        (0.6999999, "medium"), (0.7, "complex"), (1.0, "complex"),
+        (0.0, "simple"),
+        (0.39, "simple"),
+        (0.3999999, "simple"),
+        (0.4, "medium"),
+        (0.69, "medium"),
+        (0.6999999, "medium"),
+        (0.7, "complex"),
+        (1.0, "complex"),
     ],
-)  # fmt: skip
+)
 def test_the_edges_of_complexity(complexity: float, level: str) -> None:
     assert level_of(complexity) == level
 
@@ -135,8 +149,12 @@ def test_a_search_without_a_source_behind_it_is_never_chosen() -> None:
 
 def test_the_rules_of_an_estimate_know_simple_from_complex() -> None:
     simple = Brief(topic="What is Python programming?", content_type="blog_post", length=1000, depth="light")
-    hard = Brief(topic="Quantum computing future predictions", content_type="research_report", length=3000,
-                 min_sources=20)  # fmt: skip
+    hard = Brief(
+        topic="Quantum computing future predictions",
+        content_type="research_report",
+        length=3000,
+        min_sources=20,
+    )
     assert level_of(estimate_complexity(simple)) == "simple"
     assert level_of(estimate_complexity(Brief(topic="AI trends"))) == "medium"
     assert level_of(estimate_complexity(hard)) == "complex"
@@ -155,8 +173,9 @@ def test_workers_that_need_each_other_stand_in_different_waves() -> None:
         ["web_scraper"],
     ]
     assert waves(["article_writer", "introduction_writer", "conclusion_writer"]) == [
-        ["article_writer", "introduction_writer"], ["conclusion_writer"],
-    ]  # fmt: skip
+        ["article_writer", "introduction_writer"],
+        ["conclusion_writer"],
+    ]
     assert len(waves(["fact_checker", "editor", "citation_formatter"])) == 1
 
 
@@ -179,16 +198,23 @@ def test_a_plan_never_has_fewer_than_three_workers() -> None:
 
 def test_nine_one_after_the_other_take_28_minutes_and_side_by_side_17() -> None:
     plan = plan_of(*SEED_PLAN, "social_media")
-    slow = with_estimates(plan.model_copy(update={"steps": [
-        step_of(step.workers, "sequential") for step in plan.steps
-    ]}))  # fmt: skip
+    slow = with_estimates(
+        plan.model_copy(update={"steps": [step_of(step.workers, "sequential") for step in plan.steps]})
+    )
     assert slow.estimated_time == 28 * 60
     assert slow.estimated_time - make_plan(1, 0.6, EIGHT).estimated_time == 11 * 60
 
 
 def test_steps_are_spread_so_that_nobody_waits_without_need() -> None:
-    plan = plan_of("web_search", "news_search", "web_scraper", "article_writer", "introduction_writer",
-                   "conclusion_writer", "editor")  # fmt: skip
+    plan = plan_of(
+        "web_search",
+        "news_search",
+        "web_scraper",
+        "article_writer",
+        "introduction_writer",
+        "conclusion_writer",
+        "editor",
+    )
     found = optimize(plan, PLENTY)
     assert [(one.workers, one.mode) for one in found.plan.steps] == [
         (["web_search", "news_search"], "parallel"),
@@ -318,11 +344,15 @@ def test_a_component_without_workers_is_left_out_and_the_weights_are_spread() ->
 @pytest.mark.parametrize(
     ("quality", "threshold", "iteration", "decision"),
     [
-        (0.91, 0.80, 1, "complete"), (0.68, 0.80, 1, "continue"), (0.76, 0.80, 3, "force_complete"),
-        (0.80, 0.80, 1, "complete"), (0.7999999, 0.80, 2, "continue"), (0.80, 0.80, 3, "complete"),
+        (0.91, 0.80, 1, "complete"),
+        (0.68, 0.80, 1, "continue"),
+        (0.76, 0.80, 3, "force_complete"),
+        (0.80, 0.80, 1, "complete"),
+        (0.7999999, 0.80, 2, "continue"),
+        (0.80, 0.80, 3, "complete"),
         (0.799999999, 0.80, 3, "force_complete"),
     ],
-)  # fmt: skip
+)
 def test_the_decision_compares_unrounded(
     quality: float, threshold: float, iteration: int, decision: str
 ) -> None:
@@ -365,9 +395,13 @@ def test_too_few_sources_bring_academic_scraper_and_citation_formatter() -> None
 def test_what_a_new_worker_makes_is_used_by_everybody_who_can() -> None:
     done = set(EIGHT)
     assert redone([*EIGHT, "web_scraper"], done, ()) == {
-        "web_scraper", "content_synthesizer", "article_writer", "fact_checker", "editor",
+        "web_scraper",
+        "content_synthesizer",
+        "article_writer",
+        "fact_checker",
+        "editor",
         "citation_formatter",
-    }  # fmt: skip
+    }
     assert redone(EIGHT, done, {"editor"}) == {"editor"}
     assert redone(EIGHT, done - {"news_search"}, ()) >= {
         "news_search",

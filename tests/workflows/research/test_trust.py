@@ -68,9 +68,15 @@ async def test_the_contradiction_is_reported_with_the_words_of_both_sides(store:
         {urls[side["source_id"]]: side["quote"] for side in one["passages"]}
         for one in found.output["contradictions"]
     ]
-    pair = next(one for one in sides if set(one) == {
-        "corpus:health/caffeine-limits.md", "corpus:health/caffeine-blog.html",
-    })  # fmt: skip
+    pair = next(
+        one
+        for one in sides
+        if set(one)
+        == {
+            "corpus:health/caffeine-limits.md",
+            "corpus:health/caffeine-blog.html",
+        }
+    )
     assert "400 mg in a day" in pair["corpus:health/caffeine-limits.md"]
     assert "600 mg of caffeine in a day" in pair["corpus:health/caffeine-blog.html"]
     assert any("contradict each other" in one for one in found.warnings)
@@ -220,8 +226,11 @@ async def test_an_analyst_that_names_unknown_sources_is_sent_back(store: Store) 
 
 # ── claims ──
 
-TEXTS = {"s1": "The report  counted ten cases.\nNobody counted more.", "s2": "It counted twelve cases.",
-         "s3": "Ten cases were counted there."}  # fmt: skip
+TEXTS = {
+    "s1": "The report  counted ten cases.\nNobody counted more.",
+    "s2": "It counted twelve cases.",
+    "s3": "Ten cases were counted there.",
+}
 CLAIM = Claim(id="c1", text="Ten cases were counted.", source_ids=["s1"])
 
 
@@ -274,10 +283,13 @@ def test_contradictions_need_two_sources_that_really_say_so() -> None:
 
 
 def test_verdicts_follow_the_editors_text_as_far_as_it_says_the_same() -> None:
-    old = CLAIM.model_copy(update={
-        "text": "In all, ten cases were counted in one year by the report of the web.", "verdict": "verified",
-        "quote_source": "s1",
-    })  # fmt: skip
+    old = CLAIM.model_copy(
+        update={
+            "text": "In all, ten cases were counted in one year by the report of the web.",
+            "verdict": "verified",
+            "quote_source": "s1",
+        }
+    )
     before = Checked([old], [])
     same = carried_over(
         before, "# T\n\nIn all, ten cases were counted in 1 year by the report of the web. [@s1]"

@@ -143,14 +143,27 @@ def test_no_text_of_a_model_reaches_the_terminal_as_more_than_one_safe_line(numb
         events.WorkerFailed(**base, error_type="X"),
         events.WorkerRetried(iteration=1, worker=bad, attempt=2, most=3, wait_s=2, error=bad),
         events.WorkerCompleted(
-            iteration=1, worker=bad, task_id="t", step=0, category="x", attempts=1, fallback=bad,
+            iteration=1,
+            worker=bad,
+            task_id="t",
+            step=0,
+            category="x",
+            attempts=1,
+            fallback=bad,
             result={"found": bad, "cites": bad, "flesch": bad, "missing": bad, "claims": bad, "score": bad},
         ),
         events.Evaluated(
-            iteration=1, quality=0.5, threshold=0.8, components={bad: 0.5}, parts={}, decision="continue",
-            should_continue=True, feedback=[bad], issues=[],
+            iteration=1,
+            quality=0.5,
+            threshold=0.8,
+            components={bad: 0.5},
+            parts={},
+            decision="continue",
+            should_continue=True,
+            feedback=[bad],
+            issues=[],
         ),
-    ]  # fmt: skip
+    ]
     for event in log(*(("", one) for one in logged)):
         line = ResearchPresentation().own_line(event)
         assert line is not None
@@ -159,9 +172,14 @@ def test_no_text_of_a_model_reaches_the_terminal_as_more_than_one_safe_line(numb
 
 @pytest.mark.parametrize(
     ("value", "threshold", "logged"),
-    [(0.88, 0.8, ("0.88", "0.80")), (0.9662, 0.97, ("0.966", "0.970")), (0.79996, 0.8, ("0.79996", "0.8")),
-     (0.8, 0.8, ("0.80", "0.80")), (0.97001, 0.97, ("0.97", "0.97"))],
-)  # fmt: skip
+    [
+        (0.88, 0.8, ("0.88", "0.80")),
+        (0.9662, 0.97, ("0.966", "0.970")),
+        (0.79996, 0.8, ("0.79996", "0.8")),
+        (0.8, 0.8, ("0.80", "0.80")),
+        (0.97001, 0.97, ("0.97", "0.97")),
+    ],
+)
 def test_a_quality_below_its_threshold_never_looks_like_it(
     value: float, threshold: float, logged: tuple[str, str]
 ) -> None:

@@ -36,10 +36,13 @@ def pages() -> dict[str, Answer]:
 
 def results(site: Site) -> Answer:
     found = [
-        {"title": f"Tides {nth}", "url": f"{site.url}/page-{nth}",
-         "content": f"The survey {nth} counted {nth * 100} high tides in the harbour in one year."}
+        {
+            "title": f"Tides {nth}",
+            "url": f"{site.url}/page-{nth}",
+            "content": f"The survey {nth} counted {nth * 100} high tides in the harbour in one year.",
+        }
         for nth in range(1, 5)
-    ]  # fmt: skip
+    ]
     return said({"results": found})
 
 
@@ -65,9 +68,13 @@ async def research(store: Store, site: Site, crew: Crew, fetcher: Fetcher) -> po
 
     options = {"preferred_sources": "web", "min_sources": 4, "min_quality": 0.3}
     return await podium.run(
-        research_with(library, Clock()), "Tides in a harbour", model=crew, store=store,
-        settings=settings_for(site), options=options,
-    )  # fmt: skip
+        research_with(library, Clock()),
+        "Tides in a harbour",
+        model=crew,
+        store=store,
+        settings=settings_for(site),
+        options=options,
+    )
 
 
 async def test_pages_are_searched_read_cited_and_kept(store: Store) -> None:

@@ -9,8 +9,12 @@ ROUTES: list[tuple[str, str, str, set[str]]] = [
     ("film", "Create character Aladdin", "character", set()),
     ("film", "Design story episode 1", "story", {"character"}),
     ("film", "Generate scene with dialogue", "story", {"character", "visual", "audio"}),
-    ("film", "Create a dramatic opening scene with Aladdin stealing bread", "story",
-     {"character", "visual", "audio"}),
+    (
+        "film",
+        "Create a dramatic opening scene with Aladdin stealing bread",
+        "story",
+        {"character", "visual", "audio"},
+    ),
     ("film", "Write the dialogue between the two brothers at dinner", "story", {"character", "audio"}),
     ("film", "Outline the plot of a heist film in three acts", "story", set()),
     ("film", "Tighten the pacing of the second act", "story", set()),
@@ -62,10 +66,14 @@ ROUTES: list[tuple[str, str, str, set[str]]] = [
     ("software", "Draft a reply to an angry customer who wants a refund", "support", set()),
     ("software", "Interview users about the pricing and sum up what they need", "product", {"marketing"}),
     ("software", "Build a search feature: spec, interface and API", "engineering", {"product", "design"}),
-    ("software", "Design the interface and implement the front end of the dashboard", "design",
-     {"engineering"}),
+    (
+        "software",
+        "Design the interface and implement the front end of the dashboard",
+        "design",
+        {"engineering"},
+    ),
     ("software", "Announce the beta in a newsletter and prepare an FAQ", "marketing", {"support"}),
     ("software", "Write release notes and a press release for version 2", "marketing", set()),
     ("software", "Investigate the crash that customers report since Monday", "engineering", {"support"}),
     ("software", "Help us", "support", set()),
-]  # fmt: skip
+]

@@ -18,9 +18,12 @@ def step(
     name: str, title: str = "", criteria: Sequence[str] = ("it is there",), index: int = 0
 ) -> dict[str, Any]:
     return {
-        "id": name, "title": title or f"Do {name}", "reason": f"because of {name}",
-        "successCriteria": list(criteria), "stepIndex": index,
-    }  # fmt: skip
+        "id": name,
+        "title": title or f"Do {name}",
+        "reason": f"because of {name}",
+        "successCriteria": list(criteria),
+        "stepIndex": index,
+    }
 
 
 def band(index: int, *steps: str | dict[str, Any], parallel: bool = True) -> dict[str, Any]:
@@ -33,17 +36,20 @@ def band(index: int, *steps: str | dict[str, Any], parallel: bool = True) -> dic
 
 def plan(*bands: dict[str, Any], summary: str = "a plan") -> dict[str, Any]:
     return {
-        "mode": "plan", "modeReason": "it has parts", "plan": {"summary": summary, "bands": list(bands)},
+        "mode": "plan",
+        "modeReason": "it has parts",
+        "plan": {"summary": summary, "bands": list(bands)},
         "scratchpad": NOTE,
-    }  # fmt: skip
+    }
 
 
 def execute(complexity: str = "low") -> dict[str, Any]:
     return {
-        "mode": "execute", "modeReason": "it is one thing",
+        "mode": "execute",
+        "modeReason": "it is one thing",
         "leafDecision": {"canExecuteDirectly": True, "complexity": complexity, "blockers": []},
         "scratchpad": NOTE,
-    }  # fmt: skip
+    }
 
 
 def document(label: str = "doc", title: str = "A title", text: str = "# A title\n\nText.") -> dict[str, Any]:
@@ -52,9 +58,10 @@ def document(label: str = "doc", title: str = "A title", text: str = "# A title\
 
 def result(*labels: str, met: bool | None = True, primary: str | None = None) -> dict[str, Any]:
     made: dict[str, Any] = {
-        "kind": "document", "summary": "what came out",
+        "kind": "document",
+        "summary": "what came out",
         "parentHint": {"hintType": "read_documents", "artifactLabels": list(labels)},
-    }  # fmt: skip
+    }
     if met is not None:
         made["successAssessment"] = {"met": met}
     if primary:
@@ -67,9 +74,11 @@ def leaf(
 ) -> dict[str, Any]:
     made = list(artifacts) or [document()]
     return {
-        "actions": list(actions), "artifacts": made, "scratchpad": NOTE,
+        "actions": list(actions),
+        "artifacts": made,
+        "scratchpad": NOTE,
         "result": result(*(artifact["label"] for artifact in made), met=met),
-    }  # fmt: skip
+    }
 
 
 def tool_call(name: str, note: str = "to know more", **args: Any) -> dict[str, Any]:
@@ -87,9 +96,11 @@ def aggregate(
     labels = [artifact["label"] for artifact in made] if hints is None else hints
     return {
         "synthesis": {"summary": "all in all", "keyFindings": ["one"], "gaps": list(gaps)},
-        "artifacts": made, "scratchpad": NOTE, "result": result(*labels, met=met),
+        "artifacts": made,
+        "scratchpad": NOTE,
+        "result": result(*labels, met=met),
         "next": {"shouldReplan": bool(replan), "replanReason": replan or None},
-    }  # fmt: skip
+    }
 
 
 class Team(Scripted):
@@ -104,9 +115,14 @@ async def grow(store: Store, team: Team, request: str = "the task", **options: A
     concurrency = options.pop("concurrency", None)
     budget = options.pop("budget", None)
     return await podium.run(
-        "tree", request, model=team, store=store, concurrency=concurrency, budget=budget,
+        "tree",
+        request,
+        model=team,
+        store=store,
+        concurrency=concurrency,
+        budget=budget,
         options={**BARE, **options},
-    )  # fmt: skip
+    )
 
 
 class RunEvents(scripted.RunEvents):

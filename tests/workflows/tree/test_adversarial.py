@@ -105,9 +105,11 @@ async def test_endless_delegation_ends_at_the_deepest_level_with_exactly_so_many
 async def test_endless_replanning_ends_after_the_allowed_number(store: Store) -> None:
     plans = [plan(band(0, step("a", f"Try {n}"))) for n in range(9)]
     team = Team(
-        {**{f"plan#{n}" if n > 1 else "plan": plans[n] for n in range(1, 9)},
-         "*/aggregate": aggregate(replan="again")}
-    )  # fmt: skip
+        {
+            **{f"plan#{n}" if n > 1 else "plan": plans[n] for n in range(1, 9)},
+            "*/aggregate": aggregate(replan="again"),
+        }
+    )
     result = await grow(store, team, replans=2)
     assert [call.task for call in team.calls].count("execute") == 3
     assert team.paths.count("plan") + team.paths.count("plan#2") + team.paths.count("plan#3") == 3
@@ -117,14 +119,24 @@ async def test_endless_replanning_ends_after_the_allowed_number(store: Store) ->
 @pytest.mark.parametrize(
     ("broken", "message"),
     [
-        ({**leaf(), "result": {**leaf()["result"], "parentHint": {
-            "hintType": "read_documents", "artifactLabels": ["nowhere"]}}}, "nowhere is not among them"),
+        (
+            {
+                **leaf(),
+                "result": {
+                    **leaf()["result"],
+                    "parentHint": {"hintType": "read_documents", "artifactLabels": ["nowhere"]},
+                },
+            },
+            "nowhere is not among them",
+        ),
         (leaf({"type": "document", "label": "doc", "title": "T"}), "doc has no documentMarkdown"),
-        (leaf({"type": "document", "label": "doc", "title": "T", "documentMarkdown": "  "}),
-         "doc has no documentMarkdown"),
+        (
+            leaf({"type": "document", "label": "doc", "title": "T", "documentMarkdown": "  "}),
+            "doc has no documentMarkdown",
+        ),
         ("Done!", "The reply holds no JSON"),
     ],
-)  # fmt: skip
+)
 async def test_a_broken_execution_is_repaired_with_the_rule_named(
     store: Store, broken: Any, message: str
 ) -> None:
@@ -151,9 +163,19 @@ async def test_hostile_names_neither_break_paths_nor_each_other(store: Store) ->
     assert result.status == "completed"
     assert len({row["nodeId"] for row in result.output["nodes"]}) == 7
     labels = ["../up", "a/b", "a b", "CON"]
-    odd = Team({"execute": leaf(*(document(label) for label in labels)) | {"result": {
-        "kind": "document", "summary": "s", "primaryArtifactLabel": "a/b",
-        "parentHint": {"hintType": "read_documents", "artifactLabels": labels}}}})  # fmt: skip
+    odd = Team(
+        {
+            "execute": leaf(*(document(label) for label in labels))
+            | {
+                "result": {
+                    "kind": "document",
+                    "summary": "s",
+                    "primaryArtifactLabel": "a/b",
+                    "parentHint": {"hintType": "read_documents", "artifactLabels": labels},
+                }
+            }
+        }
+    )
     result = await grow(store, odd)
     assert result.status == "completed", result.error
     assert sorted(

@@ -155,9 +155,13 @@ def test_the_primary_artifact_is_named_marked_or_the_only_document(
 
 @pytest.mark.parametrize(
     ("kind", "data"),
-    [(PlannerOutput, plan(band(0, "a"), band(1, step("b")))), (PlannerOutput, execute()),
-     (ExecutorOutput, leaf(actions=[tool_call("t", x=1)])), (AggregatorOutput, aggregate())],
-)  # fmt: skip
+    [
+        (PlannerOutput, plan(band(0, "a"), band(1, step("b")))),
+        (PlannerOutput, execute()),
+        (ExecutorOutput, leaf(actions=[tool_call("t", x=1)])),
+        (AggregatorOutput, aggregate()),
+    ],
+)
 def test_what_we_write_is_what_we_read(kind: Any, data: dict[str, Any]) -> None:
     read = kind.model_validate(data)
     written = read.model_dump(mode="json", by_alias=True, exclude_none=True)

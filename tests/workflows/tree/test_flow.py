@@ -38,8 +38,11 @@ async def test_checklist_1_the_roots_plan_is_reported_before_any_child_is_asked(
     assert team.paths[0] == "plan"
     created = logged.index("plan_created")
     assert logged.rows[created][1] == {
-        "nodeId": "root", "planId": "root/plan-1", "version": 1, "summary": "a plan",
-    }  # fmt: skip
+        "nodeId": "root",
+        "planId": "root/plan-1",
+        "version": 1,
+        "summary": "a plan",
+    }
     after = [name for name, _ in logged.rows[created : created + 6]]
     assert after == ["plan_created", *2 * ["plan_band_created"], *3 * ["step_created"]]
     assert created < logged.index("node_created", nodeId="root/a")
@@ -50,16 +53,21 @@ async def test_checklist_2_children_appear_with_the_right_parents(store: Store) 
     logged = await RunEvents.of(store, (await grow(store, team)).run_id)
     edges = {data["nodeId"]: (data["parentNodeId"], data["depth"]) for data in logged.of_type("node_created")}
     assert edges == {
-        "root": (None, 0), "root/a": ("root", 1), "root/b": ("root", 1), "root/c": ("root", 1),
+        "root": (None, 0),
+        "root/a": ("root", 1),
+        "root/b": ("root", 1),
+        "root/c": ("root", 1),
         "root/c/deep": ("root/c", 2),
-    }  # fmt: skip
+    }
     delegated = {
         (event["nodeId"], event["stepId"], event["childNodeId"]) for event in logged.of_type("node_delegated")
     }
     assert delegated == {
-        ("root", "a", "root/a"), ("root", "b", "root/b"), ("root", "c", "root/c"),
+        ("root", "a", "root/a"),
+        ("root", "b", "root/b"),
+        ("root", "c", "root/c"),
         ("root/c", "deep", "root/c/deep"),
-    }  # fmt: skip
+    }
 
 
 async def test_checklist_3_each_child_shows_its_result_before_it_is_completed(store: Store) -> None:
@@ -77,11 +85,13 @@ async def test_checklist_4_a_parents_hint_refers_to_its_childrens_artifacts(stor
     (own,) = logged.of_type("artifact_created", nodeId="root")
     (hint,) = logged.of_type("parent_hint", nodeId="root")
     assert hint == {
-        "nodeId": "root", "parentNodeId": None, "hintType": "read_documents",
+        "nodeId": "root",
+        "parentNodeId": None,
+        "hintType": "read_documents",
         "artifactIds": [own["artifactId"], made["artifactId"]],
         "documentIds": [own["documentId"], made["documentId"]],
         "basedOnArtifactIds": [made["artifactId"]],
-    }  # fmt: skip
+    }
     (child,) = logged.of_type("parent_hint", nodeId="root/a")
     assert (child["parentNodeId"], child["basedOnArtifactIds"]) == ("root", [])
 
@@ -174,15 +184,24 @@ async def test_the_order_of_events_of_three_levels_with_one_replan(store: Store)
 
 async def test_every_event_has_the_fields_of_the_contract(store: Store) -> None:
     team = Team(
-        {"plan": plan(band(0, "a", "bad")), "aggregate": [aggregate(replan="more"), aggregate()],
-         "bad/execute": RuntimeError("broken")}
-    )  # fmt: skip
+        {
+            "plan": plan(band(0, "a", "bad")),
+            "aggregate": [aggregate(replan="more"), aggregate()],
+            "bad/execute": RuntimeError("broken"),
+        }
+    )
     logged = await RunEvents.of(store, (await grow(store, team)).run_id)
     fields = {name: set(data) - {"nodeId"} for name, data in logged.rows}
     assert fields == {
         "run_started": {"objective"},
         "node_created": {
-            "parentNodeId", "title", "reason", "successCriteria", "depth", "bandIndex", "stepIndex",
+            "parentNodeId",
+            "title",
+            "reason",
+            "successCriteria",
+            "depth",
+            "bandIndex",
+            "stepIndex",
         },
         "node_status": {"status", "role", "message"},
         "node_completed": {"outcome", "metrics"},
@@ -199,7 +218,7 @@ async def test_every_event_has_the_fields_of_the_contract(store: Store) -> None:
         "parent_hint": {"parentNodeId", "hintType", "artifactIds", "documentIds", "basedOnArtifactIds"},
         "node_aggregated": {"childIds", "summary", "successAssessment"},
         "replan_requested": {"reason", "basedOnChildIds"},
-    }  # fmt: skip
+    }
 
 
 # ── bands ──
@@ -259,8 +278,10 @@ async def test_bands_are_ordered_by_index_and_steps_by_step_index(store: Store) 
     logged = await RunEvents.of(store, (await grow(store, team)).run_id)
     assert [event["stepId"] for event in logged.of_type("step_created")] == ["early", "late", "last"]
     assert [path for path in team.paths if path.endswith("/execute")] == [
-        "early/execute", "late/execute", "last/execute",
-    ]  # fmt: skip
+        "early/execute",
+        "late/execute",
+        "last/execute",
+    ]
 
 
 # ── replans ──
@@ -269,9 +290,13 @@ async def test_bands_are_ordered_by_index_and_steps_by_step_index(store: Store) 
 async def test_a_replan_keeps_what_succeeded_and_is_unchanged(store: Store) -> None:
     again = plan(band(0, "a", step("b", criteria=["better"]), "c"))
     team = Team(
-        {"plan": plan(band(0, "a", "b")), "plan#2": again,
-         "aggregate": aggregate(replan="c is missing"), "aggregate#2": aggregate()}
-    )  # fmt: skip
+        {
+            "plan": plan(band(0, "a", "b")),
+            "plan#2": again,
+            "aggregate": aggregate(replan="c is missing"),
+            "aggregate#2": aggregate(),
+        }
+    )
     result = await grow(store, team)
     assert team.paths.count("a/execute") == 1, "unchanged and succeeded"
     assert "b#2/execute" in team.paths, "its criteria changed"
@@ -288,9 +313,14 @@ async def test_a_replan_keeps_what_succeeded_and_is_unchanged(store: Store) -> N
 
 async def test_a_step_that_did_not_succeed_runs_again(store: Store) -> None:
     team = Team(
-        {"plan": plan(band(0, "a")), "plan#2": plan(band(0, "a")), "a/execute": leaf(met=False),
-         "aggregate": aggregate(replan="not met"), "aggregate#2": aggregate()}
-    )  # fmt: skip
+        {
+            "plan": plan(band(0, "a")),
+            "plan#2": plan(band(0, "a")),
+            "a/execute": leaf(met=False),
+            "aggregate": aggregate(replan="not met"),
+            "aggregate#2": aggregate(),
+        }
+    )
     await grow(store, team)
     assert "a#2/execute" in team.paths
 
@@ -312,9 +342,13 @@ async def test_a_refused_replan_completes_as_partial(store: Store) -> None:
 
 async def test_a_replan_that_renames_a_kept_step_is_sent_back(store: Store) -> None:
     team = Team(
-        {"plan": plan(band(0, "a")), "plan#2": [plan(band(0, step("z", "Do a"))), plan(band(0, "a"))],
-         "aggregate": aggregate(replan="again"), "aggregate#2": aggregate()}
-    )  # fmt: skip
+        {
+            "plan": plan(band(0, "a")),
+            "plan#2": [plan(band(0, step("z", "Do a"))), plan(band(0, "a"))],
+            "aggregate": aggregate(replan="again"),
+            "aggregate#2": aggregate(),
+        }
+    )
     assert (await grow(store, team)).status == "completed"
     prompt = team.asked("plan#2")[1].prompt
     assert "step ids must be stable when a node is planned again: 'Do a' was 'a', now 'z'" in prompt
@@ -322,9 +356,13 @@ async def test_a_replan_that_renames_a_kept_step_is_sent_back(store: Store) -> N
 
 async def test_a_replan_may_decide_to_execute_and_sees_what_the_children_made(store: Store) -> None:
     team = Team(
-        {"plan": plan(band(0, "a")), "plan#2": execute(), "aggregate": aggregate(replan="do it yourself"),
-         "a/execute": leaf(document("part", "A part", "The part's text."))}
-    )  # fmt: skip
+        {
+            "plan": plan(band(0, "a")),
+            "plan#2": execute(),
+            "aggregate": aggregate(replan="do it yourself"),
+            "a/execute": leaf(document("part", "A part", "The part's text.")),
+        }
+    )
     result = await grow(store, team)
     assert "The part's text." in team.asked("execute")[0].prompt
     assert result.output["document"] == "# A title\n\nText."
@@ -366,9 +404,12 @@ async def test_outcomes(store: Store) -> None:
     logged = await RunEvents.of(store, (await grow(store, team)).run_id)
     outcomes = {data["nodeId"]: data["outcome"] for data in logged.of_type("node_completed")}
     assert outcomes == {
-        "root/met": "success", "root/unmet": "partial", "root/silent": "success", "root/idle": "no_op",
+        "root/met": "success",
+        "root/unmet": "partial",
+        "root/silent": "success",
+        "root/idle": "no_op",
         "root": "success",
-    }  # fmt: skip
+    }
 
 
 PROFILES = """
@@ -406,9 +447,13 @@ async def test_the_root_is_planned_by_a_powerful_model_and_easy_leaves_are_done_
     result = await podium.run("tree", "x", store=store, settings=settings, options=BARE)
     assert result.status == "completed", result.error
     assert {path: profile for profile, path in load_module(file).asked} == {
-        "plan": "powerful", "easy/plan": "balanced", "hard/plan": "balanced", "easy/execute": "fast",
-        "hard/execute": "balanced", "aggregate": "balanced",
-    }  # fmt: skip
+        "plan": "powerful",
+        "easy/plan": "balanced",
+        "hard/plan": "balanced",
+        "easy/execute": "fast",
+        "hard/execute": "balanced",
+        "aggregate": "balanced",
+    }
 
 
 # ── failures ──
@@ -416,9 +461,13 @@ async def test_the_root_is_planned_by_a_powerful_model_and_easy_leaves_are_done_
 
 async def test_one_child_of_each_band_fails_and_the_root_completes_with_the_gaps_named(store: Store) -> None:
     team = Team(
-        {"plan": plan(band(0, "a", "b"), band(1, "c", "d")), "b/execute": RuntimeError("no source"),
-         "c/plan": "this is no plan", "aggregate": aggregate(gaps=["b", "c"])}
-    )  # fmt: skip
+        {
+            "plan": plan(band(0, "a", "b"), band(1, "c", "d")),
+            "b/execute": RuntimeError("no source"),
+            "c/plan": "this is no plan",
+            "aggregate": aggregate(gaps=["b", "c"]),
+        }
+    )
     result = await grow(store, team)
     assert result.status == "completed"
     logged = await RunEvents.of(store, result.run_id)

@@ -30,9 +30,14 @@ Entry = tuple[str, EventData]
 
 def created(node: str, depth: int, parent: str | None = None, band: int | None = None) -> Entry:
     made = events.NodeCreated(
-        node_id=node, parent_node_id=parent, title=f"Title of {node}", reason="why", success_criteria=["c"],
-        depth=depth, band_index=band,
-    )  # fmt: skip
+        node_id=node,
+        parent_node_id=parent,
+        title=f"Title of {node}",
+        reason="why",
+        success_criteria=["c"],
+        depth=depth,
+        band_index=band,
+    )
     return "", made
 
 
@@ -66,9 +71,14 @@ def planned(node: str, version: int, *bands: list[str], path: str = "") -> list[
     for index, steps in enumerate(bands):
         for nth, step in enumerate(steps):
             logged = events.StepCreated(
-                node_id=node, step_id=step, title=f"Title of root/{step}", reason="", success_criteria=[],
-                band_index=index, step_index=nth,
-            )  # fmt: skip
+                node_id=node,
+                step_id=step,
+                title=f"Title of root/{step}",
+                reason="",
+                success_criteria=[],
+                band_index=index,
+                step_index=nth,
+            )
             made.append((path, logged))
     return made
 

@@ -199,13 +199,20 @@ def test_the_outcome_of_a_node(
 def test_a_planner_sees_what_the_seed_lists() -> None:
     context = planner_context(CHILD, TreeLimits(), 90.4, "notes", None)
     assert context["node"] == {
-        "title": "A part", "reason": "because", "successCriteria": ["it fits"], "depth": 1,
-    }  # fmt: skip
+        "title": "A part",
+        "reason": "because",
+        "successCriteria": ["it fits"],
+        "depth": 1,
+    }
     assert context["parent_ask"]["parentTitle"] == "The whole"
     assert context["budgets"] == {
-        "maxDepth": 4, "maxBandsPerPlan": 3, "maxStepsPerBand": 4, "maxChildrenPerNode": 12,
-        "maxNodes": 20, "timeBudgetSeconds": 90,
-    }  # fmt: skip
+        "maxDepth": 4,
+        "maxBandsPerPlan": 3,
+        "maxStepsPerBand": 4,
+        "maxChildrenPerNode": 12,
+        "maxNodes": 20,
+        "timeBudgetSeconds": 90,
+    }
     assert context["scratchpad"] == "notes"
     assert (context["existing_plan"], context["children"]) == (None, [])
     assert planner_context(ROOT, TreeLimits(), None, "", None)["parent_ask"] is None

@@ -69,9 +69,14 @@ def test_the_document_comes_before_the_tree_and_nothing_is_json() -> None:
 
 def test_nothing_of_a_model_becomes_markup() -> None:
     evil: EventData = events.NodeCreated(
-        node_id="root/x", parent_node_id="root", title=HOSTILE, reason=HOSTILE, success_criteria=[HOSTILE],
-        depth=1, band_index=0,
-    )  # fmt: skip
+        node_id="root/x",
+        parent_node_id="root",
+        title=HOSTILE,
+        reason=HOSTILE,
+        success_criteria=[HOSTILE],
+        depth=1,
+        band_index=0,
+    )
     delegated = events.NodeDelegated(node_id="root", step_id="c", child_node_id="root/x")
     tags = Tags(page(FAILED, ("", evil), ("", delegated))).tags
     names = {name for name, _ in tags}
@@ -86,10 +91,18 @@ def test_the_page_is_well_formed() -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        "Planned in 2 bands with 3 steps", "Band 1 of 2 · goal 0", "Band 2 of 2 · goal 1", "Executed",
-        "✓ Criteria met", "Failed: broken", "1 failed", "not started", "$0.25", "3 nodes",
+        "Planned in 2 bands with 3 steps",
+        "Band 1 of 2 · goal 0",
+        "Band 2 of 2 · goal 1",
+        "Executed",
+        "✓ Criteria met",
+        "Failed: broken",
+        "1 failed",
+        "not started",
+        "$0.25",
+        "3 nodes",
     ],
-)  # fmt: skip
+)
 def test_the_tree_shows_decisions_bands_criteria_failures_and_cost(words: str) -> None:
     assert words in re.sub(r"<[^>]+>", "", page(FAILED, *completed("", "root", "partial")))
 

@@ -132,9 +132,11 @@ async def test_a_tool_call_is_carried_out_and_the_executor_asked_again(store: St
     logged = await RunEvents.of(store, result.run_id)
     (tool_request,) = logged.of_type("tool_call_requested")
     assert tool_request == {
-        "nodeId": "root", "toolName": "read_file", "args": {"path": "prices.txt"},
+        "nodeId": "root",
+        "toolName": "read_file",
+        "args": {"path": "prices.txt"},
         "purpose": "to see the prices",
-    }  # fmt: skip
+    }
     (answered,) = logged.of_type("tool_call_result")
     assert (answered["toolName"], answered["ok"], answered["error"]) == ("read_file", True, "")
     assert "tea 3" in answered["summary"]

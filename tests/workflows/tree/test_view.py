@@ -32,9 +32,13 @@ def after(*entries: Entry) -> Line:
 
 def test_a_node_is_reported_by_its_title_at_its_depth() -> None:
     node = events.NodeCreated(
-        node_id="root/a/x", parent_node_id="root/a", title="Read\n the file", reason="", success_criteria=[],
+        node_id="root/a/x",
+        parent_node_id="root/a",
+        title="Read\n the file",
+        reason="",
+        success_criteria=[],
         depth=2,
-    )  # fmt: skip
+    )
     assert after(("a", node)) == Line("Read the file", mark="○", indent=2)
 
 

@@ -47,8 +47,11 @@ def main(folder: Path, log: str, kill_at: int, run_id: str) -> None:
     made = asyncio.run(drive(folder, log, kill_at, run_id))
     shown = subprocess.run(
         ["git", "show", f"{made.output['branch']}:answer.txt"],
-        cwd=folder / "project", capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        cwd=folder / "project",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     print(json.dumps({"status": made.status, "answer": shown.stdout.strip()}))
 
 

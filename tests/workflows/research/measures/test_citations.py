@@ -57,23 +57,44 @@ def test_an_article_that_cites_nobody_is_not_accurate(text: str) -> None:
         ("So [@s1; @s9].", "So [@s1].", "Cited s9, which is not a source of this run."),
         ("So [@s9, p. 4].", "So.", "Cited s9, which is not a source of this run."),
         ("`[@s9]`", "``", "Cited s9, which is not a source of this run."),
-        ("See [here](https://evil.example/a).", "See here.",
-         "Linked to something that is not a source of this run: [here](https://evil.example/a)"),
-        ("See [here](javascript:alert(1)).", "See here.",
-         "Linked to something that is not a source of this run: [here](javascript:alert(1))"),
-        ('See [here](https://evil.example "x").', "See here.",
-         'Linked to something that is not a source of this run: [here](https://evil.example "x")'),
-        ("![pixel](https://evil.example/p.png) x", "pixel x",
-         "Linked to something that is not a source of this run: ![pixel](https://evil.example/p.png)"),
-        ("Read https://evil.example/a?b=c.", "Read.",
-         "Named an address that is not a source of this run: https://evil.example/a?b=c"),
-        ("Read <https://evil.example> now", "Read now",
-         "Named an address that is not a source of this run: <https://evil.example>"),
+        (
+            "See [here](https://evil.example/a).",
+            "See here.",
+            "Linked to something that is not a source of this run: [here](https://evil.example/a)",
+        ),
+        (
+            "See [here](javascript:alert(1)).",
+            "See here.",
+            "Linked to something that is not a source of this run: [here](javascript:alert(1))",
+        ),
+        (
+            'See [here](https://evil.example "x").',
+            "See here.",
+            'Linked to something that is not a source of this run: [here](https://evil.example "x")',
+        ),
+        (
+            "![pixel](https://evil.example/p.png) x",
+            "pixel x",
+            "Linked to something that is not a source of this run: ![pixel](https://evil.example/p.png)",
+        ),
+        (
+            "Read https://evil.example/a?b=c.",
+            "Read.",
+            "Named an address that is not a source of this run: https://evil.example/a?b=c",
+        ),
+        (
+            "Read <https://evil.example> now",
+            "Read now",
+            "Named an address that is not a source of this run: <https://evil.example>",
+        ),
         ("Shown [12] and [3, 4].", "Shown and.", "Cited by number: [12]"),
-        ("Shown[^1].\n\n[^1]: Invented, 2020.\n", "Shown.\n\n",
-         "Wrote its own footnote: [^1]: Invented, 2020."),
+        (
+            "Shown[^1].\n\n[^1]: Invented, 2020.\n",
+            "Shown.\n\n",
+            "Wrote its own footnote: [^1]: Invented, 2020.",
+        ),
     ],
-)  # fmt: skip
+)
 def test_an_invented_source_is_taken_out_and_reported(before: str, after: str, logged: str) -> None:
     found = only_known(before, SOURCES)
     assert found.markdown == after
@@ -82,10 +103,17 @@ def test_an_invented_source_is_taken_out_and_reported(before: str, after: str, l
 
 @pytest.mark.parametrize(
     "text",
-    ["So [@s1; @s2].", "See [here](https://example.org/1).", "At https://www.example.org/2/ it is.",
-     "`a[0]` stays", "```\nx[12] = [^1]\nhttps://a.example\n```", "- [ ] a task", "A [note] in brackets.",
-     ""],
-)  # fmt: skip
+    [
+        "So [@s1; @s2].",
+        "See [here](https://example.org/1).",
+        "At https://www.example.org/2/ it is.",
+        "`a[0]` stays",
+        "```\nx[12] = [^1]\nhttps://a.example\n```",
+        "- [ ] a task",
+        "A [note] in brackets.",
+        "",
+    ],
+)
 def test_what_is_real_stays(text: str) -> None:
     assert only_known(text, SOURCES) == only_known(text, SOURCES).__class__(text, ())
 
@@ -115,20 +143,26 @@ CITING = "One [@s1]. Two [@s2; @s4]. Three [@s3, @s5]. Four [@s6]."
 @pytest.mark.parametrize(
     ("style", "text"),
     [
-        ("apa",
-         "One (International Energy Agency, 2024). Two (van der Berg et al., 2023a; van der Berg et al.,"
-         " 2023b)."
-         " Three (“Notes on storage,” n.d.; Wei & O'Brien, 2020). Four (Park, n.d.)."),
-        ("mla",
-         "One (International Energy Agency). Two (van der Berg et al., “A study of grids”; van der Berg"
-         " et al.,"
-         " “Grids again”). Three (“Notes on storage”; Wei and O'Brien). Four (Park)."),
-        ("chicago",
-         "One (International Energy Agency 2024). Two (van der Berg et al. 2023a; van der Berg et al. 2023b)."
-         " Three (“Notes on storage,” n.d.; Wei and O'Brien 2020). Four (Park, n.d.)."),
+        (
+            "apa",
+            "One (International Energy Agency, 2024). Two (van der Berg et al., 2023a; van der Berg et al.,"
+            " 2023b)."
+            " Three (“Notes on storage,” n.d.; Wei & O'Brien, 2020). Four (Park, n.d.).",
+        ),
+        (
+            "mla",
+            "One (International Energy Agency). Two (van der Berg et al., “A study of grids”; van der Berg"
+            " et al.,"
+            " “Grids again”). Three (“Notes on storage”; Wei and O'Brien). Four (Park).",
+        ),
+        (
+            "chicago",
+            "One (International Energy Agency 2024). Two (van der Berg et al. 2023a; van der Berg et al."
+            " 2023b). Three (“Notes on storage,” n.d.; Wei and O'Brien 2020). Four (Park, n.d.).",
+        ),
         ("numeric", "One [1]. Two [2, 3]. Three [4, 5]. Four [6]."),
     ],
-)  # fmt: skip
+)
 def test_citations_in_the_text(style: str, text: str) -> None:
     assert render(CITING, EVERY, style).markdown == text
 
@@ -162,7 +196,7 @@ LISTS = {
 4. *Notes on storage.* Document notes/storage.md.
 5. Li Wei, Mary O'Brien. *Two people.* example.org, January 2, 2020. <https://example.org/5>
 6. Jo Park. *Undated page.* blog.example, no date. <https://blog.example/x>""",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("style", list(LISTS))
@@ -185,9 +219,12 @@ def test_ids_of_no_source_leave_nothing(style: str) -> None:
 @pytest.mark.parametrize("style", list(LISTS))
 def test_nothing_that_a_source_says_of_itself_is_markup(style: str) -> None:
     evil = source(
-        1, title="](javascript:x) <b>*x*</b> `c` [@s2]\n# h", authors=["<script>*a*", "[b](c)"],
-        url="javascript:alert(1)", published="yesterday<script>",
-    )  # fmt: skip
+        1,
+        title="](javascript:x) <b>*x*</b> `c` [@s2]\n# h",
+        authors=["<script>*a*", "[b](c)"],
+        url="javascript:alert(1)",
+        published="yesterday<script>",
+    )
     found = render("So [@s1].", [evil], style)
     for text in found:
         assert "<b>" not in text.replace("\\<", "")

@@ -41,11 +41,19 @@ def test_initials() -> None:
 
 @pytest.mark.parametrize(
     ("text", "date"),
-    [("2024-11-25", Date(2024, 11, 25)), ("2024-11-25T10:00:00Z", Date(2024, 11, 25)), ("2024-11",
-     Date(2024, 11)),
-     ("2024", Date(2024)), ("2024-13-01", Date(2024)), ("2024-02-99", Date(2024, 2)), ("0000", None),
-     ("yesterday", None), ("", None), ("20245", None)],
-)  # fmt: skip
+    [
+        ("2024-11-25", Date(2024, 11, 25)),
+        ("2024-11-25T10:00:00Z", Date(2024, 11, 25)),
+        ("2024-11", Date(2024, 11)),
+        ("2024", Date(2024)),
+        ("2024-13-01", Date(2024)),
+        ("2024-02-99", Date(2024, 2)),
+        ("0000", None),
+        ("yesterday", None),
+        ("", None),
+        ("20245", None),
+    ],
+)
 def test_dates(text: str, date: Date | None) -> None:
     assert date_of(text) == date
 
@@ -56,12 +64,20 @@ def test_dates(text: str, date: Date | None) -> None:
         ("https://a.example/x?y=1&z=2#f", "https://a.example/x?y=1&z=2#f"),
         ("https://a.example/a b\"<>'`\\c", "https://a.example/a%20b%22%3C%3E%27%60%5Cc"),
         ("http://ä.example/ü", "http://%C3%A4.example/%C3%BC"),
-        ("javascript:alert(1)", ""), ("data:text/html,x", ""), ("corpus:a.md", ""), ("//a.example", ""),
-        ("file:///etc/passwd", ""), ("https://", ""), ("https://user:pass@a.example", ""), ("", ""),
-        ("https://[::1", ""), ("ftp://a.example", ""), ("JaVaScRiPt:alert(1)", ""),
-         ("https://a/" + "x" * 3000, ""),
+        ("javascript:alert(1)", ""),
+        ("data:text/html,x", ""),
+        ("corpus:a.md", ""),
+        ("//a.example", ""),
+        ("file:///etc/passwd", ""),
+        ("https://", ""),
+        ("https://user:pass@a.example", ""),
+        ("", ""),
+        ("https://[::1", ""),
+        ("ftp://a.example", ""),
+        ("JaVaScRiPt:alert(1)", ""),
+        ("https://a/" + "x" * 3000, ""),
     ],
-)  # fmt: skip
+)
 def test_only_pages_of_the_web_can_be_opened(url: str, address: str) -> None:
     assert web_address(url) == address
 

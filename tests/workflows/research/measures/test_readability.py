@@ -42,9 +42,22 @@ def test_syllables_of_known_words() -> None:
 
 @pytest.mark.parametrize(
     ("word", "count"),
-    [("well-known", 2), ("isn't", 2), ("don't", 1), ("science's", 2), ("TABLE", 2), ("don’t", 1), ("x", 1),
-     ("42", 1), ("", 1), ("日本", 1), ("'", 1), ("-", 1), ("b" * 10_000, 1)],
-)  # fmt: skip
+    [
+        ("well-known", 2),
+        ("isn't", 2),
+        ("don't", 1),
+        ("science's", 2),
+        ("TABLE", 2),
+        ("don’t", 1),
+        ("x", 1),
+        ("42", 1),
+        ("", 1),
+        ("日本", 1),
+        ("'", 1),
+        ("-", 1),
+        ("b" * 10_000, 1),
+    ],
+)
 def test_every_word_has_at_least_one(word: str, count: int) -> None:
     assert count_syllables(word) == count
 

@@ -39,23 +39,47 @@ def test_a_well_built_text_of_each_kind_has_the_full_score(text: str, kind: str)
         (GOOD.replace("# How solar power changes the grid\n", "", 1), "article", "There is no title.", 5 / 6),
         (GOOD + "\n# Another\n", "article", "There are several titles.", 5.5 / 6),
         ("Text.\n\n" + GOOD, "article", "The title is not at the top.", 5.5 / 6),
-        (GOOD.replace("\nSolar power is cheap now. It changes how grids are run [@s1].\n", ""), "article",
-         "There is no introduction before the first section.", 5 / 6),
+        (
+            GOOD.replace("\nSolar power is cheap now. It changes how grids are run [@s1].\n", ""),
+            "article",
+            "There is no introduction before the first section.",
+            5 / 6,
+        ),
         (GOOD.replace("## Solar power today", ""), "article", "2 of 3 sections.", (5 + 2 / 3) / 6),
         (GOOD.replace("Conclusion", "Prices"), "article", "There is no conclusion.", 5 / 6),
         (GOOD.replace("\nIt goes on.\n", ""), "article", "There is no conclusion.", 5 / 6),
-        (GOOD.replace("It grows.", "#### Deep\n\nIt grows."), "article", "1 of 5 headings skip a level.",
-         5.8 / 6),
-        (GOOD.replace("It grows.", "word " * 161), "article", "1 of 4 paragraphs have more than 160 words.",
-         5.75 / 6),
-        (GOOD.replace("It grows.", "word " * 121), "blog_post", "1 of 4 paragraphs have more than 120 words.",
-         5.75 / 6),
-        (REPORT.replace("## Summary", "## Prices"), "research_report",
-         "A research report has a section with a summary.", 7 / 8),
-        (REPORT.replace("## Findings", "## Prices"), "research_report",
-         "A research report has a section with the findings.", 7 / 8),
+        (
+            GOOD.replace("It grows.", "#### Deep\n\nIt grows."),
+            "article",
+            "1 of 5 headings skip a level.",
+            5.8 / 6,
+        ),
+        (
+            GOOD.replace("It grows.", "word " * 161),
+            "article",
+            "1 of 4 paragraphs have more than 160 words.",
+            5.75 / 6,
+        ),
+        (
+            GOOD.replace("It grows.", "word " * 121),
+            "blog_post",
+            "1 of 4 paragraphs have more than 120 words.",
+            5.75 / 6,
+        ),
+        (
+            REPORT.replace("## Summary", "## Prices"),
+            "research_report",
+            "A research report has a section with a summary.",
+            7 / 8,
+        ),
+        (
+            REPORT.replace("## Findings", "## Prices"),
+            "research_report",
+            "A research report has a section with the findings.",
+            7 / 8,
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_missing_is_reported_and_costs_its_share(
     text: str, kind: str, finding: str, score: float
 ) -> None:
@@ -110,17 +134,23 @@ def test_an_article_that_can_be_found_has_the_full_score() -> None:
     ("change", "finding"),
     [
         (("# How solar power changes the grid", ""), "There is no title."),
-        (("# How solar power changes the grid", "# Grid"),
-         "The title has 4 characters; 20 to 65 are shown whole."),
-        (("# How solar power changes the grid", "# A very nice day by the sea"),
-         "The title does not name the topic."),
-        (("Solar power is cheap now. It changes how grids are run", "It is cheap."),
-         "The first words do not name the topic."),
+        (
+            ("# How solar power changes the grid", "# Grid"),
+            "The title has 4 characters; 20 to 65 are shown whole.",
+        ),
+        (
+            ("# How solar power changes the grid", "# A very nice day by the sea"),
+            "The title does not name the topic.",
+        ),
+        (
+            ("Solar power is cheap now. It changes how grids are run", "It is cheap."),
+            "The first words do not name the topic.",
+        ),
         (("## Solar power today", "## Today"), "No heading has a word of the topic."),
         ((" [@s1]", ""), "Nothing links to a source."),
         (("It grows.", "Solar grid. " * 60), "The topic's words are used too often."),
     ],
-)  # fmt: skip
+)
 def test_what_could_be_better_is_reported(change: tuple[str, str], finding: str) -> None:
     found = seo(filled(GOOD).replace(*change), TOPIC)
     assert finding in found.findings

@@ -71,11 +71,17 @@ def verdict(claim: str, *passages: str, between: str = " Other things stand here
 @pytest.mark.parametrize(
     ("claim", "passage"),
     [
-        ("An upload consists of a signed .changes file, which describes the requested change to the archive,"
-         " and the source and binary package files that it refers to.", EACH),
+        (
+            "An upload consists of a signed .changes file, which describes the requested change to the"
+            " archive, and the source and binary package files that it refers to.",
+            EACH,
+        ),
         ("They need to be signed with a key in one of the two keyrings.", KEYRINGS),
-        ("The script dak process-upload scans that directory every 15 minutes and verifies the integrity of"
-         " the packages and their cryptographic signatures.", GLUED),
+        (
+            "The script dak process-upload scans that directory every 15 minutes and verifies the integrity"
+            " of the packages and their cryptographic signatures.",
+            GLUED,
+        ),
         ("The key length must be greater than 2048 bits, and 4096 bits is preferred.", LENGTH),
         ("They show this by submitting patches through the Bug Tracking System for a while.", SHOW),
         ("Without a real reason the Keyring Maintainers might reject a new key.", REASON),
@@ -91,7 +97,7 @@ def verdict(claim: str, *passages: str, between: str = " Other things stand here
         ("The level must be set before the first query of the transaction.", LEVEL),
         ("A merge makes this comparison once, and considers only the two heads and their merge base.", HEADS),
     ],
-)  # fmt: skip
+)
 def test_true_sentences_are_verified(claim: str, passage: str) -> None:
     assert verdict(claim, passage) == "verified"
 
@@ -136,9 +142,12 @@ def test_a_claim_may_rest_on_two_sources_that_it_cites() -> None:
         source_ids=["s1", "s2"],
     )
     check = Check(
-        claim_id="c1", verdict="verified", source_id="s1", quote=SPONSORS,
+        claim_id="c1",
+        verdict="verified",
+        source_id="s1",
+        quote=SPONSORS,
         also=[FoundPassage(source_id="s2", quote=GRANT)],
-    )  # fmt: skip
+    )
     checked = tied(claim, check, {"s1": SPONSORS, "s2": GRANT})
     assert (checked.verdict, checked.quote, checked.also[0].quote) == ("verified", SPONSORS, GRANT)
     alone = tied(claim.model_copy(update={"source_ids": ["s1"]}), check, {"s1": SPONSORS, "s2": GRANT})
@@ -151,13 +160,19 @@ def test_a_claim_may_rest_on_two_sources_that_it_cites() -> None:
     ("claim", "text"),
     [
         ("In a merge, only the heads and the merge base are considered, not the individual commits.", HEADS),
-        ("The default format does not show what the original said in the conflicting area; an alternative"
-         " style can be used by setting merge.conflictStyle to either diff3 or zdiff3.", STYLE),
-        ("In a rebase, --exec <cmd> appends a command after each commit, and any command that fails will"
-         " interrupt the rebase.", EXEC),
+        (
+            "The default format does not show what the original said in the conflicting area; an alternative"
+            " style can be used by setting merge.conflictStyle to either diff3 or zdiff3.",
+            STYLE,
+        ),
+        (
+            "In a rebase, --exec <cmd> appends a command after each commit, and any command that fails will"
+            " interrupt the rebase.",
+            EXEC,
+        ),
         ("--update-refs automatically force-updates any branches that point to commits being rebased.", REFS),
     ],
-)  # fmt: skip
+)
 def test_the_editors_true_sentences_are_found_without_a_fact_checker(claim: str, text: str) -> None:
     assert find_support(claim, text) is not None
     assert find_support(claim, f"{HEADS} Nothing of the rest stands here.") is None or text == HEADS

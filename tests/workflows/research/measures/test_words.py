@@ -16,10 +16,18 @@ from podium.workflows.research.measures.text import (
 
 @pytest.mark.parametrize(
     ("text", "count"),
-    [("one two", 2), ("don't co-operate", 2), ("1,000 and 3.5 %", 3), ("", 0), ("日本語", 3), ("naïve café",
-     2),
-     ("a_b", 2), ("—", 0), ("word " * 1000, 1000)],
-)  # fmt: skip
+    [
+        ("one two", 2),
+        ("don't co-operate", 2),
+        ("1,000 and 3.5 %", 3),
+        ("", 0),
+        ("日本語", 3),
+        ("naïve café", 2),
+        ("a_b", 2),
+        ("—", 0),
+        ("word " * 1000, 1000),
+    ],
+)
 def test_words(text: str, count: int) -> None:
     assert len(words_in(text)) == count
 
@@ -35,19 +43,25 @@ def test_what_a_reader_reads_is_counted() -> None:
     ("text", "sentences"),
     [
         ("One. Two! Three?", ["One.", "Two!", "Three?"]),
-        ("Dr. Smith met J. R. Lee at 5.30 p.m. sharp. Then she left.",
-         ["Dr. Smith met J. R. Lee at 5.30 p.m. sharp.", "Then she left."]),
-        ("It rose (see Fig. 3). He said “go.” She went.", ["It rose (see Fig. 3).", "He said “go.”",
-         "She went."]),
-        ("Costs, e.g. rent, rise. Smith et al. found more.", ["Costs, e.g. rent, rise.",
-         "Smith et al. found more."]),
+        (
+            "Dr. Smith met J. R. Lee at 5.30 p.m. sharp. Then she left.",
+            ["Dr. Smith met J. R. Lee at 5.30 p.m. sharp.", "Then she left."],
+        ),
+        (
+            "It rose (see Fig. 3). He said “go.” She went.",
+            ["It rose (see Fig. 3).", "He said “go.”", "She went."],
+        ),
+        (
+            "Costs, e.g. rent, rise. Smith et al. found more.",
+            ["Costs, e.g. rent, rise.", "Smith et al. found more."],
+        ),
         ("彼は来た。彼女も来た！", ["彼は来た。", "彼女も来た！"]),
         ("It is 3.5 times v2.0.1 of x.y", ["It is 3.5 times v2.0.1 of x.y"]),
         ("Bread, milk, etc. They paid.", ["Bread, milk, etc.", "They paid."]),
         ("... !", []),
         ("", []),
     ],
-)  # fmt: skip
+)
 def test_sentences(text: str, sentences: list[str]) -> None:
     assert sentences_in(text) == sentences
 
@@ -83,18 +97,35 @@ def test_nobody_can_write_our_own_marks() -> None:
 
 @pytest.mark.parametrize(
     ("citation", "ids"),
-    [("[@s1]", ["s1"]), ("[@s3; @s7]", ["s3", "s7"]), ("[@s3, @s7]", ["s3", "s7"]), ("[@S3;@s3]", ["s3"]),
-     ("[@s3, p. 12]", ["s3"]), ("[@ s3]", []), ("[@3]", [])],
-)  # fmt: skip
+    [
+        ("[@s1]", ["s1"]),
+        ("[@s3; @s7]", ["s3", "s7"]),
+        ("[@s3, @s7]", ["s3", "s7"]),
+        ("[@S3;@s3]", ["s3"]),
+        ("[@s3, p. 12]", ["s3"]),
+        ("[@ s3]", []),
+        ("[@3]", []),
+    ],
+)
 def test_ids_of_a_citation(citation: str, ids: list[str]) -> None:
     assert ids_of(citation) == ids
 
 
 @pytest.mark.parametrize(
     ("words", "target", "score"),
-    [(2000, 2000, 1.0), (1800, 2000, 1.0), (2200, 2000, 1.0), (2150, 2000, 1.0), (1000, 2000, 1 - 0.4 / 0.9),
-     (3000, 2000, 1 - 0.4 / 0.9), (0, 2000, 0.0), (4000, 2000, 0.0), (9000, 2000, 0.0), (5, 0, 1.0)],
-)  # fmt: skip
+    [
+        (2000, 2000, 1.0),
+        (1800, 2000, 1.0),
+        (2200, 2000, 1.0),
+        (2150, 2000, 1.0),
+        (1000, 2000, 1 - 0.4 / 0.9),
+        (3000, 2000, 1 - 0.4 / 0.9),
+        (0, 2000, 0.0),
+        (4000, 2000, 0.0),
+        (9000, 2000, 0.0),
+        (5, 0, 1.0),
+    ],
+)
 def test_length_against_the_target(words: int, target: int, score: float) -> None:
     assert length_score(words, target) == pytest.approx(score)
 
