@@ -20,7 +20,8 @@ TEMPORAL := $(VENV)/temporal/bin/temporal
 UV      := uv==0.13.7
 
 # COMMAND:DEBIAN-PACKAGE of programs that tests use. `make system` installs the missing ones.
-SYSTEM := tmux:tmux chromium:chromium bwrap:bubblewrap initdb:postgresql
+SYSTEM := tmux:tmux bwrap:bubblewrap initdb:postgresql
+BROWSERS := chromium-headless-shell chromium chromium-browser google-chrome
 
 # Debian keeps the programs of PostgreSQL's server out of the PATH.
 POSTGRES := $(patsubst %,:%,$(wildcard /usr/lib/postgresql/*/bin))
@@ -145,9 +146,15 @@ system: ## Install missing system packages for the tests (only as root, with apt
 	for pair in $(SYSTEM); do \
 		PATH="$$PATH$(POSTGRES)" command -v "$${pair%%:*}" >/dev/null || { missing="$$missing $${pair%%:*}"; packages="$$packages $${pair##*:}"; }; \
 	done; \
+	browser=""; for name in $(BROWSERS); do browser="$$browser$$(command -v $$name)"; done; \
+	[ -n "$$browser" ] || missing="$$missing chromium"; \
 	if [ -z "$$missing" ]; then exit 0; fi; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$packages; \
+		apt-get update -qq; \
+		if [ -z "$$browser" ]; then \
+			apt-cache show chromium-headless-shell >/dev/null 2>&1 && packages="$$packages chromium-headless-shell" || packages="$$packages chromium"; \
+		fi; \
+		DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$packages; \
 	else \
 		echo "Not installed:$$missing. Tests that need them are skipped." >&2; \
 	fi

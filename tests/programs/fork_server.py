@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import fcntl
 import gc
 import importlib
@@ -16,6 +17,7 @@ import signal
 import socket
 import sys
 import termios
+import threading
 from typing import Any
 
 PACKAGES = (
@@ -118,6 +120,35 @@ def become(order: dict[str, Any]) -> None:
         runpy.run_path(first, run_name="__main__")
 
 
+def leave(order: dict[str, Any]) -> None:
+    """Run the program and end like an interpreter, but do not take the imported modules apart.
+
+    Finalizing them takes longer than most commands, and touches all memory that is shared with the server.
+    """
+    code: object = 0
+    try:
+        become(order)
+    except SystemExit as exit:
+        code = exit.code
+    except BaseException as error:  # noqa: BLE001 - what the interpreter does with an exception that nothing caught
+        sys.excepthook(type(error), error, error.__traceback__)
+        code = -signal.SIGINT if isinstance(error, KeyboardInterrupt) else 1
+    if code is not None and not isinstance(code, int):
+        print(code, file=sys.stderr)
+        code = 1
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            code = 120  # as the interpreter does when the reader of a pipe has gone
+    if code == -signal.SIGINT:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+    os._exit(code or 0)
+
+
 def writer(fd: int, errors: str) -> io.TextIOWrapper:
     buffer = io.BufferedWriter(io.FileIO(fd, "w", closefd=False))
     return io.TextIOWrapper(buffer, encoding="utf-8", errors=errors, line_buffering=os.isatty(fd) or fd == 2)
@@ -128,4 +159,4 @@ if __name__ == "__main__":
     gc.freeze()
     ordered = serve(socket.socket(fileno=int(sys.argv[1])))
     if ordered is not None:
-        become(ordered)
+        leave(ordered)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.async_api import Locator, Page, expect
 
+from tests.chromium import CHROMIUM
 from tests.server.serving import Served
 
 ROOT = Path(__file__).parents[2]
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 BUILT = ROOT / "src" / "podium" / "server" / "ui" / "index.html"
 AXE = ROOT / "ui" / "node_modules" / "axe-core" / "axe.min.js"
 LEVELS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]

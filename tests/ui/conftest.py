@@ -9,8 +9,9 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, async_playwright
 
+from tests.chromium import CHROMIUM
 from tests.server.serving import Served, served
-from tests.ui.browsing import CHROMIUM, Visitor
+from tests.ui.browsing import Visitor
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

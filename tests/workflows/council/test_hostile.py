@@ -8,8 +8,9 @@ import pytest
 
 from podium.engine.log import Store
 from podium.workflows.council.publisher import made_safe
+from tests.chromium import CHROMIUM
 from tests.payloads import RAN, payloads
-from tests.workflows.browser import CHROMIUM, Markup, browse, printed
+from tests.workflows.browser import Markup, browse, printed
 from tests.workflows.council.hostile import hostile_team
 from tests.workflows.council.pages import artifact, seen
 from tests.workflows.council.team import hold

@@ -10,8 +10,9 @@ import pytest
 
 from podium.report.html import kept_html
 from podium.workflows.research.article import content_of, html_of, to_page, to_record
+from tests.chromium import CHROMIUM
 from tests.payloads import RAN, payloads
-from tests.workflows.browser import CHROMIUM, Markup, browse, printed
+from tests.workflows.browser import Markup, browse, printed
 from tests.workflows.research.hostile import hostile_article, hostile_result, hostile_sources
 from tests.workflows.research.result import ARTICLE, SOURCES, TEXTS, claims
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 from podium.engine.log import Store
 from podium.engine.result import RunResult
 from podium.workflows.studio.record import demoted, integrated_text, title_and_body, with_line_breaks
+from tests.chromium import CHROMIUM
 from tests.workflows.studio.crew import WORKED, Crew, artifact, brief, conflict, graded, make
 
 TROUBLED: dict[str, Any] = {
@@ -166,9 +166,6 @@ async def test_the_page_shows_how_it_came_about(store: Store) -> None:
     footer = (await page_of(store, result)).partition("<footer>")[2]
     assert "a studio of 4 departments, team film, with " in footer
     assert f"podium report {result.run_id}" in footer
-
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
