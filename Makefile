@@ -34,7 +34,7 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test-small-model test check format bench bench-postgres bench-gates lock ui ui-check ui-ready ui-types system clean test-chaos test-kill lint types pytest
+.PHONY: help setup demo test-small-model test check format bench bench-postgres bench-gates lock ui ui-check ui-ready ui-types system clean test-chaos test-kill lint types pytest bytecode
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,8 +48,12 @@ demo: $(STAMP) ## Run tree (or EXAMPLE=FILE.py) and studio with the offline rehe
 	@echo; echo "List your runs with $(BIN)/podium runs"
 
 test: system $(STAMP) ## Run all checks and tests
-	@$(MAKE) --no-print-directory -j 4 lint ui-ready $(SERVERS) $(RUNNERS) $(TEMPORAL)
+	@$(MAKE) --no-print-directory -j 4 lint bytecode ui-ready $(SERVERS) $(RUNNERS) $(TEMPORAL)
 	@$(MAKE) --no-print-directory -j 2 pytest types
+
+# Compiled once before the tests, and not by each of their processes at the same time.
+bytecode: $(STAMP)
+	@$(PYTEST) --collect-only -qq >/dev/null 2>&1 || true # the tests themselves report what is wrong
 
 # The type checker takes a minute of one core, most of it while tests wait.
 # Tests run make themselves, and must not meet the job server of this one.

@@ -21,6 +21,8 @@ VIOLATIONS = """async rules => {
 }"""
 """All rules are tried; of what passed nothing is sent over, which would be the markup of the whole page."""
 PATIENCE_MS = 150_000
+POLLING_MS = 50
+"""Interval of conditions that read the whole page; by default they are evaluated on every frame."""
 expect.set_options(timeout=PATIENCE_MS)
 SETTLED = """() => {
     const main = document.querySelector("main")
@@ -69,7 +71,7 @@ class Visitor:
 
     async def settle(self) -> None:
         """Wait until the screen shows its data: what is read from the page at once needs this."""
-        await self.page.wait_for_function(SETTLED)
+        await self.page.wait_for_function(SETTLED, polling=POLLING_MS)
 
     async def see(self, locator: Locator) -> None:
         await locator.first.wait_for()

@@ -37,19 +37,53 @@ TABS = ("overview", "graph", "graph&view=steps", "timeline", "transcript", "arti
 
 
 @pytest.mark.slow
-async def test_no_screen_has_a_flaw_that_axe_finds_or_is_wider_than_a_phone(visitor: Visitor) -> None:
-    """A theme only changes colours, so of a dark screen only these are looked at."""
+@pytest.mark.parametrize("screens", [SCREENS[:5], SCREENS[5:]], ids=["first", "second"])
+async def test_no_screen_has_a_flaw_that_axe_finds(visitor: Visitor, screens: tuple[str, ...]) -> None:
+    assert await flaws_of(visitor, *screens) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workflow", RUNS)
+async def test_no_picture_of_a_run_has_a_flaw_that_axe_finds(visitor: Visitor, workflow: str) -> None:
+    run_id = finished(visitor, workflow)
+    paths = [f"/runs/{run_id}?tab=graph"]
+    paths += [f"/runs/{run_id}?tab=transcript&step=story/brief"] if workflow == "studio" else []
+    assert await flaws_of(visitor, *paths) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tabs", [TABS[:4], TABS[4:]], ids=["first", "second"])
+async def test_no_tab_of_a_run_has_a_flaw_that_axe_finds(visitor: Visitor, tabs: tuple[str, ...]) -> None:
+    run_id = finished(visitor, "tree")
+    assert await flaws_of(visitor, *(f"/runs/{run_id}?tab={tab}" for tab in tabs)) == []
+
+
+@pytest.mark.slow
+async def test_neither_a_comparison_nor_a_question_has_a_flaw_that_axe_finds(visitor: Visitor) -> None:
+    first, second = finished(visitor, "tree"), finished(visitor, "studio")
     with visitor.server.client() as client:
-        ids = [started(client, name, wish, options=given) for name, (wish, given) in RUNS.items()]
-        for run_id in ids:
-            done(client, run_id)
         asking = started(client, flow("asks"), "the sea")
         until(client, asking, "waiting")
+    assert await flaws_of(visitor, f"/compare?a={first}&b={second}", f"/runs/{asking}") == []
+
+
+def finished(visitor: Visitor, workflow: str) -> str:
+    """The id of a finished run."""
+    request, options = RUNS[workflow]
+    with visitor.server.client() as client:
+        run_id = started(client, workflow, request, options=options)
+        done(client, run_id)
+    return run_id
+
+
+async def flaws_of(visitor: Visitor, *paths: str) -> list[str]:
+    """What axe finds on screens, in both themes and on a phone, and screens that are wider than a phone.
+
+    A theme only changes colours, so of a dark screen only these are looked at.
+    """
     page = visitor.page
-    runs = [f"/runs/{ids[0]}?tab={tab}" for tab in TABS] + [f"/runs/{run_id}?tab=graph" for run_id in ids[1:]]
-    runs.append(f"/runs/{ids[1]}?tab=transcript&step=story/brief")
     flaws: list[str] = []
-    for path in (*SCREENS, f"/compare?a={ids[0]}&b={ids[1]}", f"/runs/{asking}", *runs):
+    for path in paths:
         await page.emulate_media(color_scheme="light", reduced_motion="reduce")
         await page.set_viewport_size({"width": 1440, "height": 844})
         await page.goto(f"{visitor.server.base}{path}")
@@ -63,7 +97,7 @@ async def test_no_screen_has_a_flaw_that_axe_finds_or_is_wider_than_a_phone(visi
         await visitor.settle()
         flaws += [f"{path} on a phone: {flaw}" for flaw in await visitor.flaws()]
         flaws += [f"{path} is wider than a phone"] if await visitor.too_wide() else []
-    assert flaws == []
+    return flaws
 
 
 async def test_the_keyboard_is_enough(visitor: Visitor) -> None:

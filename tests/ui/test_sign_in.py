@@ -127,9 +127,11 @@ async def test_a_right_key_gets_in_after_any_number_of_wrong_ones(
     with with_users(tmp_path) as home:
         page = await context.new_page()
         await page.goto(f"{home.server.base}/settings")
-        assert set(await page.evaluate(FLOOD)) == {401, 429}
-        await sign_in(page, "podium-alice-wrong")
-        await expect(page.get_by_role("alert")).to_contain_text("Too many wrong keys")
+        said = ""
+        while "Too many wrong keys" not in said:  # on a slow machine the limit may have recovered meanwhile
+            assert 429 in await page.evaluate(FLOOD)
+            await sign_in(page, "podium-alice-wrong")
+            said = await page.get_by_role("alert").inner_text()
         await sign_in(page, home.keys["bob"])
         await page.get_by_role("button", name="Sign out").wait_for()
         assert (await me(page))["name"] == "bob"
