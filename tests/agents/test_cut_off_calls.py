@@ -273,3 +273,41 @@ async def test_a_fork_after_the_answer_keeps_it_and_one_before_it_asks(store: St
     [question] = (await earlier.result()).questions.values()
     assert "was called before" in question.question
     assert paid == [3]
+
+
+async def test_a_person_is_asked_when_the_time_of_a_sub_agent_cuts_a_call_off(store: Store) -> None:
+    paid: Paid = []
+    clerk = podium.Agent("clerk", tools=[slow_payment(paid)])
+    flow = acting(clerk.as_tool(budget=podium.Budget(seconds=0.3)))
+    model = Script(ToolCall("clerk", {"request": "pay"}), PAY)
+    asking = await podium.run(flow, "go", model=model, store=store)
+    assert list(asking.questions) == ["plan/tool[1.0]/answer/question[outcome 1.0]"]
+    done = await after_answer(store, asking.run_id, flow, "skip")
+    assert done.status == "completed", done.error
+    assert "clerk stopped" in done.output
+    assert paid == [3]
+
+
+async def test_a_question_of_an_ask_that_has_ended_is_not_open_any_more(store: Store) -> None:
+    @tool(approve=True)
+    def book() -> str:
+        """Book."""
+        return "booked"
+
+    agent, working = podium.Agent("Ida", tools=[book]), asyncio.Event()
+
+    @podium.workflow
+    async def flow(run: podium.Run, request: str) -> Any:
+        async def ask() -> None:
+            with pytest.raises(StepTimeoutError):
+                await run.ask(agent, "plan", prompt=request, timeout=0.2)
+            working.set()
+
+        async def work() -> bool:
+            return await working.wait()
+
+        await run.gather({"ask": ask(), "work": run.step("work", work)})
+        await run.wait_for("Go on?", choices=["yes"])
+
+    waiting = await podium.run(flow, "go", model=Script(ToolCall("book")), store=store)
+    assert list(waiting.questions) == ["question"]

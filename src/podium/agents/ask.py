@@ -66,6 +66,8 @@ class Run(EngineRun):
         """Calls that must not be repeated and have no known outcome (yet), by path."""
         self.returned_late: dict[str, ToolOutcome] = {}
         """Outcomes of such calls that returned after their ask had stopped waiting for them, by path."""
+        self.begun_asks: set[str] = set()
+        """Paths of the asks with tools or of threads that were begun in this stretch."""
         self._tool_names: set[str] = set()
         """Names of all tools that agents had so far; `--approve tool:NAME` refers to them."""
         self._asked: set[str] = set()
@@ -194,6 +196,7 @@ class Run(EngineRun):
     ) -> Any:
         """Ask in a conversation: turn by turn, until the agent answers."""
         path = self._core.enter().take(question.task, key)
+        self.begun_asks.add(path)
         tools = await self._tools_of(question.agent, path)
         files = await attached(self, path, attach) if attach else ()
         inputs = [question.fingerprinted(), [tool.definition for tool in tools.values()]]

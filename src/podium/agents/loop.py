@@ -266,7 +266,8 @@ class AgentLoop:
         abandoned: list[StepRunning] = []
         if executed:
             known = self._conversation.abandoned
-            abandoned = known.at(executed, self._path, self.turn, turn.calls, self._tools)
+            begun = self._run.begun_asks
+            abandoned = known.at(executed, self._path, self.turn, turn.calls, self._tools, begun)
         numbers = list(self._pending)
         alone = len(numbers) == 1 or not self._question.agent.parallel_calls
         for group in [[number] for number in numbers] if alone else [numbers]:

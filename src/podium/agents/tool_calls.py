@@ -255,9 +255,10 @@ class ToolExecution:
         if self._run.core.rehearsed and not self._tool.safe:
             return await self._result(number, self._made_up())
         context = ToolContext(self._run, path, self._tool, self._call_id(number))
+        if f"{path}/{ENDED}" in self._run.core.memo.done:
+            return await self._result(number, await self._ended(path, ToolOutcome()))
+        early = False
         async with _inner_branch(self._run, number, self._tool.budget):
-            if f"{path}/{ENDED}" in self._run.core.memo.done:
-                return await self._result(number, await self._ended(path, ToolOutcome()))
             limit = asyncio.timeout(self._tool.timeout)
             try:
                 async with limit:
@@ -266,14 +267,12 @@ class ToolExecution:
             except BudgetExhaustedError as error:
                 if self._tool.budget is None or error.scope != path:
                     raise
-                outcome = await self._ended(
-                    path, ToolOutcome(f"{self._tool.name} stopped: {error}", failed=True)
-                )
+                early, outcome = True, ToolOutcome(f"{self._tool.name} stopped: {error}", failed=True)
             except BaseException as error:  # noqa: BLE001 - a tool's failure is told to the model
                 late = limit.expired() and isinstance(error, TimeoutError)
-                outcome = self._late() if late else self._failed(path, error)
-                outcome = await self._ended(path, outcome)
-            return await self._result(number, outcome)
+                early, outcome = True, self._late() if late else self._failed(path, error)
+        # Recorded outside the branch, whose budget may be used up.
+        return await self._result(number, await self._ended(path, outcome) if early else outcome)
 
     async def _ended(self, path: str, outcome: ToolOutcome) -> ToolOutcome:
         """Return the outcome of a composite tool that ended early. If it cut off calls of its agents, record
