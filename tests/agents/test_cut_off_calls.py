@@ -12,7 +12,7 @@ import podium
 from podium.agents.tools import tool
 from podium.engine.log import Store
 from podium.errors import StepTimeoutError
-from podium.models.messages import ToolCall
+from podium.models.messages import ToolCall, ToolOutcome
 from podium.models.model import Call
 from tests.agents.scripted import Script, acting, results
 
@@ -216,6 +216,34 @@ async def test_finished_calls_of_the_same_turn_keep_their_results(store: Store, 
     said = done.output.split(" | ")
     assert said[:2] == ["seen", "receipt 7"]
     assert "has no result" in said[2]
+
+
+@pytest.mark.parametrize("side_by_side", [True, False])
+async def test_on_tool_is_called_as_often_in_a_replay_of_a_time_out(store: Store, side_by_side: bool) -> None:
+    @tool
+    async def wait() -> str:
+        """Wait."""
+        await asyncio.Event().wait()
+        return ""
+
+    agent = podium.Agent("Ida", tools=[look, wait], parallel_calls=side_by_side)
+    noted: list[tuple[str, bool]] = []
+
+    @podium.workflow
+    async def flow(run: podium.Run, request: str) -> None:
+        def note(call: ToolCall, outcome: ToolOutcome | None) -> None:
+            noted.append((call.name, outcome is None))
+
+        with pytest.raises(StepTimeoutError):
+            await run.ask(agent, "plan", prompt=request, timeout=0.2, on_tool=note)
+
+    calls = [ToolCall("look"), ToolCall("wait"), ToolCall("look")]
+    done = await podium.run(flow, "go", model=Script(calls), store=store)
+    assert done.status == "completed", done.error
+    live = sorted(noted)
+    noted.clear()
+    await podium.replay(done.run_id, workflow=flow, store=store)
+    assert sorted(noted) == live
 
 
 async def test_a_call_that_waited_for_its_turn_is_not_asked_about(store: Store) -> None:

@@ -51,6 +51,8 @@ class LoopEnd(msgspec.Struct, frozen=True, omit_defaults=True):
 
     turn: int = 0
     """The turn whose calls were cut off; 0: it was not in calls."""
+    begun: int = 0
+    """How many of these calls had begun."""
     finished: tuple[str, ...] = ()
     """Numbers of the calls of this turn that had finished."""
     cut_off: tuple[CutCall, ...] = ()

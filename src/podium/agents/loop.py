@@ -92,8 +92,8 @@ class AgentLoop:
         """The calls of the turn that are being executed, by number, and whether they are within the cap."""
         self._outcomes: dict[str, ToolOutcome] = {}
         """Their outcomes so far."""
-        self._added = 0
-        """How many of them have their results in the conversation."""
+        self._begun = self._added = 0
+        """How many of them have begun, and how many have their results in the conversation."""
 
     async def answer(self, check: Check | None, timeout: float | None) -> Any:
         """Return the agent's answer."""
@@ -121,9 +121,11 @@ class AgentLoop:
                 for index, call in enumerate(turn.calls):
                     self._pending[f"{self.turn}.{index}"] = call, self._counts(agent.max_tool_calls)
                 if self._end is not None and self._end.turn == self.turn:
+                    for call, within in list(self._pending.values())[: self._end.begun]:
+                        self._report(call, None, within)
                     raise LoopEndedError
                 await self._execute(turn)
-                self._pending, self._outcomes, self._added = {}, {}, 0
+                self._pending, self._outcomes, self._begun, self._added = {}, {}, 0, 0
                 self.turn += 1
 
     def _about(self, model: str) -> dict[str, Any]:
@@ -217,7 +219,7 @@ class AgentLoop:
             if path.startswith(f"{self._path}/tool[") and path.endswith("]"):
                 number = path.removeprefix(f"{self._path}/tool[").rstrip("]").partition(".again")[0]
                 self._outcomes.setdefault(number, outcome)
-        return LoopEnd(self.turn, tuple(self._outcomes), cut_off)
+        return LoopEnd(self.turn, self._begun, tuple(self._outcomes), cut_off)
 
     def _check_time(self, path: str) -> None:
         """Stop if the log says that the loop timed out before this step was finished."""
@@ -273,6 +275,7 @@ class AgentLoop:
         for group in [[number] for number in numbers] if alone else [numbers]:
             for number in group:
                 call, within = self._pending[number]
+                self._begun += 1
                 self._report(call, None, within)
             work = [self._outcome(number, *self._pending[number], abandoned) for number in group]
             with abandoned_above(abandoned):
