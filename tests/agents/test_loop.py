@@ -157,6 +157,21 @@ async def test_no_call_of_a_reply_that_was_cut_off_is_executed(store: Store) -> 
     assert model.seen[1].max_tokens == 2 * model.seen[0].max_tokens
 
 
+@pytest.mark.parametrize("finish", ["error", "content_filter"])
+async def test_no_call_of_a_reply_that_did_not_end_properly_is_executed(store: Store, finish: str) -> None:
+    class Broken(Cut):
+        async def complete(self, call: Call, on_delta: OnDelta | None = None) -> Reply:
+            self.seen.append(call)
+            if len(self.seen) > 1:
+                return Reply("done", Usage(10, 5), self.name)
+            wanted = (ToolCall("add", {"a": 1, "b": 2}),)
+            return Reply("", Usage(10, 5), self.name, finish, tool_calls=wanted)
+
+    done = await podium.run(acting(add), "go", model=Broken(), store=store)
+    assert (done.status, done.output) == ("completed", "done")
+    assert await steps(store, done.run_id) == ["plan"]
+
+
 async def test_a_structured_answer_is_repaired_inside_its_turn(store: Store) -> None:
     model = Script([ToolCall("add", {"a": 1, "b": 2})], '{"score": "high"}', '{"score": 3}')
     done = await podium.run(acting(add, returns=Grade), "go", model=model, store=store)

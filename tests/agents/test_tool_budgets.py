@@ -13,6 +13,7 @@ from podium.agents.tools import tool
 from podium.engine.log import Store
 from podium.models.messages import ToolCall
 from podium.models.model import Call, OnDelta, Price, Reply, Usage, charge, worst_case
+from tests.agents.scripted import Script, acting, results
 
 CEILINGS = {"usd": 0.008, "tokens": 4_000, "calls": 20}
 """Each ends the run somewhere in the middle; without a ceiling it makes 41 calls."""
@@ -161,3 +162,19 @@ async def test_a_ceiling_that_is_passed_after_the_lie_is_reported_too(store: Sto
     assert done.usage.tokens == 1_200
     [warning] = done.warnings
     assert "was passed: 1,200 of 1,000 spent: 1 call used more" in warning
+
+
+async def test_the_time_of_a_sub_agent_ends_its_call_not_the_run(store: Store) -> None:
+    @tool
+    async def wait() -> str:
+        """Wait."""
+        await asyncio.Event().wait()
+        return ""
+
+    clerk = podium.Agent("clerk", tools=[wait]).as_tool(budget=podium.Budget(seconds=0.3))
+    flow = acting(clerk)
+    model = Script(ToolCall("clerk", {"request": "go"}), ToolCall("wait"), results)
+    done = await podium.run(flow, "go", model=model, store=store)
+    assert done.status == "completed", done.error
+    assert "clerk stopped: The time budget of branch plan/tool[1.0] is used up" in done.output
+    assert (await podium.replay(done.run_id, workflow=flow, store=store)).output == done.output

@@ -289,3 +289,51 @@ async def test_a_fork_asks_before_it_repeats_a_call(store: Store, nested: bool, 
     assert asking.status == "waiting", asking.error
     assert ["was called before" in question.question for question in asking.questions.values()] == [True]
     assert paid == [3]
+
+
+@pytest.mark.parametrize("nested", [False, True], ids=["own call", "call of a sub-agent"])
+@pytest.mark.parametrize("in_thread", [False, True], ids=["asks", "thread"])
+async def test_a_fork_asks_before_an_earlier_ask_makes_a_call_of_a_later_one(
+    store: Store, in_thread: bool, nested: bool
+) -> None:
+    paid: list[int] = []
+    pay = paying(paid)
+    agent = podium.Agent("Ida", tools=[podium.Agent("clerk", tools=[pay]).as_tool() if nested else pay])
+
+    @podium.workflow
+    async def flow(run: podium.Run, request: str) -> list[Any]:
+        thread = run.thread(agent, "plan")
+        if in_thread:
+            return [await thread.ask(text) for text in "ab"]
+        return [await run.ask(agent, "plan", prompt=text) for text in "ab"]
+
+    wanted: list[Any] = [ToolCall("pay", {"amount": 3}), "done"]
+    if nested:
+        wanted = [ToolCall("clerk", {"request": "pay"}), *wanted, "done"]
+    source = await podium.run(flow, "go", model=Script("nothing", *wanted), store=store)
+    assert (source.status, paid) == ("completed", [3])
+    handle = await podium.fork(source.run_id, at="plan", workflow=flow, model=Script(*wanted), store=store)
+    asking = await handle.result()
+    assert ["was called before" in question.question for question in asking.questions.values()] == [True]
+    assert paid == [3]
+
+
+async def test_a_resume_does_not_ask_about_calls_of_asks_that_it_has_passed(store: Store) -> None:
+    paid: list[int] = []
+    agent = podium.Agent("Ida", tools=[paying(paid)])
+
+    @podium.workflow
+    async def flow(run: podium.Run, request: str) -> list[Any]:
+        first, second = run.thread(agent, "plan"), run.thread(agent, "plan")
+        said = [await first.ask("a"), await second.ask("b")]
+        await run.wait_for("Go on?", choices=["yes"])
+        return [*said, await first.ask("c"), await second.ask("d")]
+
+    wanted = [ToolCall("pay", {"amount": 3}), "done"]
+    waiting = await podium.run(flow, "go", model=Script(*wanted, *wanted), store=store)
+    assert (list(waiting.questions), paid) == (["question"], [3, 3])
+    await podium.answer(waiting.run_id, "yes", store=store)
+    again = Script(*wanted, *wanted)
+    handle = await podium.resume(waiting.run_id, workflow=flow, model=again, store=store)
+    done = await handle.result()
+    assert (done.status, paid) == ("completed", [3] * 4), done.questions

@@ -15,6 +15,7 @@ from podium.agents.agent import Agent
 from podium.agents.attempts import Check
 from podium.agents.cache_session import CacheSession
 from podium.agents.conversation import Conversation, OnTool, Thread
+from podium.agents.cut_off import CutCall
 from podium.agents.files import File, attached
 from podium.agents.loop import AgentLoop
 from podium.agents.model_step import AgentData, ModelStep
@@ -26,6 +27,7 @@ from podium.engine.core import Core
 from podium.engine.redaction import redact_text
 from podium.engine.run import Run as EngineRun
 from podium.errors import PromptError, StepFailedError
+from podium.models.messages import ToolOutcome
 from podium.settings import Settings
 
 T = TypeVar("T")
@@ -60,6 +62,12 @@ class Run(EngineRun):
         self._agents: dict[int, AgentData] = {}
         self._tools: dict[int, tuple[Agent, dict[str, Tool]]] = {}
         self._tool_slots: dict[str, asyncio.Semaphore] = {}
+        self.undecided: dict[str, CutCall] = {}
+        """Calls that must not be repeated and have no known outcome (yet), by path."""
+        self.returned_late: dict[str, ToolOutcome] = {}
+        """Outcomes of such calls that returned after their ask had stopped waiting for them, by path."""
+        self.begun_asks: set[str] = set()
+        """Paths of the asks with tools or of threads that were begun in this stretch."""
         self._tool_names: set[str] = set()
         """Names of all tools that agents had so far; `--approve tool:NAME` refers to them."""
         self._asked: set[str] = set()
@@ -188,6 +196,7 @@ class Run(EngineRun):
     ) -> Any:
         """Ask in a conversation: turn by turn, until the agent answers."""
         path = self._core.enter().take(question.task, key)
+        self.begun_asks.add(path)
         tools = await self._tools_of(question.agent, path)
         files = await attached(self, path, attach) if attach else ()
         inputs = [question.fingerprinted(), [tool.definition for tool in tools.values()]]

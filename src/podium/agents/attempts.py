@@ -62,6 +62,8 @@ ENDED_EARLY = (
 MALFORMED = "Your last reply held a tool call that could not be read. Call the tool again, in the right form."
 EMPTY = "Your last reply was empty. Call a tool, or give your answer."
 """Corrections that are sent as they are."""
+UNFINISHED = frozenset({"length", "error", "content_filter", "refusal"})
+"""Ends of replies whose calls are not executed."""
 
 
 class Cut(NamedTuple):
@@ -249,15 +251,17 @@ class TurnExchange(Exchange):
 
     def take(self, reply: Reply, model: str) -> Any:
         calls = reply.tool_calls
-        if calls and reply.finish != "length" and not self.call.must_answer:
+        if calls and reply.finish not in UNFINISHED and not self.call.must_answer:
             turn = Turn(text=reply.text, calls=calls, native=reply.native, **_said(reply, model))
             return DecodedResult(encode(turn), turn)
         if calls and reply.finish == "length":  # a call may be incomplete, so none is executed
             reply = replace(reply, tool_calls=(), text="")
+        elif reply.finish == "error" and self.call.tools:
+            return self._again(reply.text, MALFORMED, None, model)
+        elif calls and reply.finish in UNFINISHED and not reply.text.strip():
+            return self._again(encode(calls).decode(), EMPTY, None, model)
         elif calls and not reply.text.strip():
             return self._again(encode(calls).decode(), NO_MORE_TOOLS, None, model)
-        elif self.call.tools and reply.finish == "error":
-            return self._again(reply.text, MALFORMED, None, model)
         elif self.call.tools and not reply.text.strip() and reply.finish != "length":
             return self._again("", NO_MORE_TOOLS if self.call.must_answer else EMPTY, None, model)
         answer = super().take(reply, model)

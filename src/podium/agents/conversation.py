@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, cast
@@ -234,6 +235,8 @@ class Conversation:
 
 
 Tools = Mapping[str, Tool]
+_NUMBER = re.compile(r"(?:#\d+|\[[^\]]*\])$")
+"""The end of a path that tells asks of the same name apart."""
 _ABOVE: ContextVar[Sequence[StepRunning]] = ContextVar("podium_abandoned_calls", default=())
 """Abandoned calls of the asks above a sub-agent."""
 
@@ -253,12 +256,17 @@ class AbandonedCalls:
         turn: int,
         calls: Sequence[ToolCall],
         tools: Tools,
+        begun: Collection[str],
     ) -> list[StepRunning]:
-        """Return those that count for a turn with these calls, of the ask at `path`."""
+        """Return those that count for a turn with these calls, of the ask at `path`; also those of later asks
+        of the same name, which are not among the `begun` ones."""
         prefix = f"{path}/tool["
+        same_name = re.compile(rf"({re.escape(_NUMBER.sub('', path))}(?:#\d+|\[[^\]]*\])?)/tool\[")
         later: list[StepRunning] = []
         for other, running in executed.items():
             if not other.startswith(prefix):
+                ask = same_name.match(other)
+                later += [running] if ask is not None and ask[1] not in begun else []
                 continue
             position, _, below = other.removeprefix(prefix).partition("]")
             number, index = map(int, position.split(".")[:2])

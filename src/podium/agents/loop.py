@@ -9,13 +9,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from podium.agents.conversation import READ_RESULT, Conversation, OnTool, abandoned_above
+from podium.agents.conversation import NO_RESULT, READ_RESULT, Conversation, OnTool, abandoned_above
+from podium.agents.cut_off import (
+    UNKNOWN,
+    CutCall,
+    LoopEnd,
+    LoopEndedError,
+    ask_what_happened,
+    cut_off_below,
+    decide_below,
+)
 from podium.agents.model_step import ModelStep
 from podium.agents.models import limits_for
 from podium.agents.prompts import Question
@@ -25,6 +35,7 @@ from podium.engine.branch import CURRENT
 from podium.engine.codec import fingerprint, reader
 from podium.engine.effect import Effect
 from podium.engine.events import StepRunning
+from podium.engine.journal import ENDED
 from podium.engine.operations import Gathering
 from podium.errors import ModelUnavailableError, StepTimeoutError
 from podium.models.messages import ToolCall, ToolDefinition, ToolOutcome, Turn
@@ -75,8 +86,14 @@ class AgentLoop:
         conversation.last_path = path
         self._must_answer = False
         self._shown: tuple[tuple[ToolDefinition, ...], int] | None = None
-        self._timed_out_before = False
-        """The log says that the loop timed out."""
+        self._end: LoopEnd | None = None
+        """How the loop's time-out ended it, as the log says."""
+        self._pending: dict[str, tuple[ToolCall, bool]] = {}
+        """The calls of the turn that are being executed, by number, and whether they are within the cap."""
+        self._outcomes: dict[str, ToolOutcome] = {}
+        """Their outcomes so far."""
+        self._begun = self._added = 0
+        """How many of them have begun, and how many have their results in the conversation."""
 
     async def answer(self, check: Check | None, timeout: float | None) -> Any:
         """Return the agent's answer."""
@@ -101,7 +118,14 @@ class AgentLoop:
                 self._conversation.add_turn(turn)
                 if not isinstance(turn.answer, msgspec.UnsetType):
                     return reader(self._question.returns)(turn.answer)
-                await self._execute(turn, agent.max_tool_calls)
+                for index, call in enumerate(turn.calls):
+                    self._pending[f"{self.turn}.{index}"] = call, self._counts(agent.max_tool_calls)
+                if self._end is not None and self._end.turn == self.turn:
+                    for call, within in list(self._pending.values())[: self._end.begun]:
+                        self._report(call, None, within)
+                    raise LoopEndedError
+                await self._execute(turn)
+                self._pending, self._outcomes, self._begun, self._added = {}, {}, 0, 0
                 self.turn += 1
 
     def _about(self, model: str) -> dict[str, Any]:
@@ -156,53 +180,114 @@ class AgentLoop:
     async def _timed(self, timeout: float | None) -> AsyncGenerator[None]:
         """Hold the loop's branch, and end the loop after `timeout` seconds. That is recorded at `ended`, so
         that a replay ends at the same place."""
-        core, ended = self._run.core, f"{self._path}/ended"
-        token = CURRENT.set(core.enter().inside(self._path))
-        self._timed_out_before = ended in core.memo.done
-        limit = asyncio.timeout(None if self._timed_out_before else timeout)
+        core, ended = self._run.core, f"{self._path}/{ENDED}"
+        branch = core.enter().inside(self._path)
+        token = CURRENT.set(branch)
+        if (done := core.memo.done.get(ended)) is not None:
+            self._end = _end_of(reader(LoopEnd | bool)(await core.result_of(done)))
+        limit = asyncio.timeout(None if self._end else timeout)
         try:
-            async with limit:
-                yield
-        except TimeoutError:
-            if not limit.expired():
-                raise
-            await self._run.perform("ended", _ended, inputs=None, path=ended, returns=bool, kind="clock")
-            raise self._timed_out() from None
+            try:
+                async with limit:
+                    yield
+                return
+            except TimeoutError:
+                if not limit.expired():
+                    raise
+                end = await self._ending()
+            except LoopEndedError:
+                end = self._end
+
+            async def end_loop(effect: Effect) -> Any:
+                return end
+
+            recorded = await self._run.perform(
+                ENDED, end_loop, inputs=None, path=ended, returns=LoopEnd | bool, kind="clock"
+            )
+            CURRENT.set(branch.inside(self._path))  # keys of calls and questions may occur again
+            await self._close_turn(_end_of(recorded), timeout)
+            raise StepTimeoutError(self._path, "TimeoutError", "the time-out of the whole ask passed")
         finally:
             CURRENT.reset(token)
 
-    def _check_time(self, path: str) -> None:
-        """Raise if the log says that the loop timed out before this step was finished."""
-        memo = self._run.core.memo
-        if self._timed_out_before and path not in memo.done and path not in memo.failed:
-            raise self._timed_out()
+    async def _ending(self) -> LoopEnd:
+        """Return which calls of the turn have finished, and which were cut off with an unknown outcome."""
+        if not self._pending:
+            return LoopEnd()
+        cut_off = await cut_off_below(self._run, self._path)
+        for path, outcome in self._run.returned_late.items():
+            if path.startswith(f"{self._path}/tool[") and path.endswith("]"):
+                number = path.removeprefix(f"{self._path}/tool[").rstrip("]").partition(".again")[0]
+                self._outcomes.setdefault(number, outcome)
+        return LoopEnd(self.turn, self._begun, tuple(self._outcomes), cut_off)
 
-    def _timed_out(self) -> StepTimeoutError:
-        return StepTimeoutError(self._path, "TimeoutError", "the time-out of the whole ask passed")
+    def _check_time(self, path: str) -> None:
+        """Stop if the log says that the loop timed out before this step was finished."""
+        memo = self._run.core.memo
+        if self._end is not None and path not in memo.done and path not in memo.failed:
+            raise LoopEndedError
+
+    async def _close_turn(self, end: LoopEnd, timeout: float | None) -> None:
+        """Establish the outcomes of the calls that the time-out cut off, and add the turn's results to the
+        conversation, for the next ask of the thread."""
+        for number in end.finished:
+            if number not in self._outcomes and number in self._pending:
+                with suppress(LoopEndedError):
+                    await self._outcome(number, *self._pending[number], ())
+        own = [call for call in end.cut_off if call.ask == self._path]
+        for call in own:
+            self._outcomes[call.index] = await self._decided(call, timeout)
+        await decide_below(self._run, [call for call in end.cut_off if call not in own])
+        if not self._outcomes:
+            return  # the thread knows that all calls have no result
+        for number, (call, within) in list(self._pending.items())[self._added :]:
+            outcome = self._outcomes.get(number, ToolOutcome(NO_RESULT, failed=True))
+            self._conversation.add_result(number, call, outcome)
+            self._report(call, outcome, within)
+
+    async def _decided(self, call: CutCall, timeout: float | None) -> ToolOutcome:
+        """Return the outcome of a call that the loop's time-out cut off. A person may have it made again, for
+        at most the time of the whole ask."""
+        number, known = f"{call.number}.again", self._tools.get(call.tool)
+        if known is None or call.told:
+            self._run.undecided.pop(call.path, None)
+            return ToolOutcome(UNKNOWN.format(name=call.tool), failed=True)
+        limits = [limit for limit in (known.timeout, timeout) if limit is not None]
+        tool = replace(known, timeout=min(limits, default=None))
+        arguments = tool.validate(call.arguments)
+        execution = ToolExecution(self._run, self._path, tool, number, arguments, call.arguments, ())
+        decided = await ask_what_happened(self._run, call)
+        return await execution.until_known(number) if decided is None else decided
 
     # ── calls ──
 
-    async def _execute(self, turn: Turn, most: int) -> None:
+    async def _execute(self, turn: Turn) -> None:
         """Execute the calls of a turn, side by side or one after another, and append their results in the
         model's order."""
-        numbered = [(f"{self.turn}.{index}", call) for index, call in enumerate(turn.calls)]
         executed = self._run.core.memo.executed
         abandoned: list[StepRunning] = []
         if executed:
             known = self._conversation.abandoned
-            abandoned = known.at(executed, self._path, self.turn, turn.calls, self._tools)
-        within = [self._counts(most) for _ in numbered]
-        alone = len(numbered) == 1 or not self._question.agent.parallel_calls
-        groups = [[index] for index in range(len(numbered))] if alone else [list(range(len(numbered)))]
-        for group in groups:
-            for index in group:
-                self._report(turn.calls[index], None, within[index])
-            work = [self._outcome(*numbered[index], within[index], abandoned) for index in group]
+            begun = self._run.begun_asks
+            abandoned = known.at(executed, self._path, self.turn, turn.calls, self._tools, begun)
+        numbers = list(self._pending)
+        alone = len(numbers) == 1 or not self._question.agent.parallel_calls
+        for group in [[number] for number in numbers] if alone else [numbers]:
+            for number in group:
+                call, within = self._pending[number]
+                self._begun += 1
+                self._report(call, None, within)
+            work = [self._outcome(number, *self._pending[number], abandoned) for number in group]
             with abandoned_above(abandoned):
-                outcomes = [await work[0]] if alone else await self._side_by_side(work)
-            for index, outcome in zip(group, outcomes, strict=True):
-                self._conversation.add_result(*numbered[index], outcome)
-                self._report(turn.calls[index], outcome, within[index])
+                if alone:
+                    await work[0]
+                else:
+                    await self._side_by_side(work)
+            for number in group:
+                call, within = self._pending[number]
+                self._conversation.add_result(number, call, self._outcomes[number])
+                self._added += 1
+                self._report(call, self._outcomes[number], within)
 
     def _report(self, call: ToolCall, outcome: ToolOutcome | None, within_cap: bool) -> None:
         if within_cap and call.name != READ_RESULT.name:
@@ -213,14 +298,21 @@ class AgentLoop:
         self._calls += 1
         return self._calls <= most
 
-    async def _side_by_side(self, work: Sequence[Coroutine[Any, Any, ToolOutcome]]) -> list[ToolOutcome]:
+    async def _side_by_side(self, work: Sequence[Coroutine[Any, Any, None]]) -> None:
         parent = CURRENT.get()
-        gathering: Gathering[ToolOutcome] = Gathering(self._run.core, len(work))
+        gathering: Gathering[None] = Gathering(self._run.core, len(work))
         for coroutine in work:
             gathering.spawn(parent.twin(), coroutine)
-        return [outcome.unwrap() for outcome in await gathering.join()]
+        for outcome in await gathering.join():
+            outcome.unwrap()
 
     async def _outcome(
+        self, number: str, call: ToolCall, within_cap: bool, abandoned: Sequence[StepRunning]
+    ) -> None:
+        """Execute one call, unless it cannot be made, and keep its outcome."""
+        self._outcomes[number] = await self._executed(number, call, within_cap, abandoned)
+
+    async def _executed(
         self, number: str, call: ToolCall, within_cap: bool, abandoned: Sequence[StepRunning]
     ) -> ToolOutcome:
         tool = self._tools.get(call.name)
@@ -322,5 +414,6 @@ def _ignored(call: ToolCall, outcome: ToolOutcome | None) -> None:
     return None
 
 
-async def _ended(effect: Effect) -> bool:
-    return True
+def _end_of(recorded: LoopEnd | bool) -> LoopEnd:
+    """Return the recorded end of a loop; earlier versions recorded only that it ended."""
+    return recorded if isinstance(recorded, LoopEnd) else LoopEnd()

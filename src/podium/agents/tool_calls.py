@@ -10,13 +10,25 @@ from contextlib import asynccontextmanager
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, cast
 
+from podium.agents.cut_off import (
+    UNKNOWN,
+    BranchEnd,
+    CutCall,
+    ask_what_happened,
+    cut_off_below,
+    decide_below,
+    decision,
+    stoppable,
+    text_of,
+)
 from podium.agents.files import File, file_part
 from podium.agents.tools import NOT_COMPOSITE, Arguments, Tool, ToolContext
 from podium.engine.branch import CURRENT
-from podium.engine.codec import encode, fingerprint
+from podium.engine.codec import encode, fingerprint, reader
 from podium.engine.effect import CallAttempt, Effect
 from podium.engine.events import StepRunning
 from podium.engine.failure import call_in_thread, describe, is_close
+from podium.engine.journal import ENDED
 from podium.engine.operations import question_fingerprint
 from podium.engine.process import offload
 from podium.errors import (
@@ -38,10 +50,6 @@ if TYPE_CHECKING:
 MAX_ERROR = 2_000
 """Most characters of an exception's text that go to the model."""
 _TEXT = {"type": "string"}
-_UNKNOWN = (
-    "The outcome of this call of {name} is unknown: the run was cut off while it was executed. Do not assume "
-    "that it took effect, and do not repeat it."
-)
 
 
 async def refused(run: Run, number: str, call: ToolCall, why: str) -> ToolOutcome:
@@ -99,16 +107,31 @@ class ToolExecution:
             if decided is not None:
                 return decided
             number = f"{number}.again"
+        return await self.until_known(number)
+
+    async def until_known(self, number: str) -> ToolOutcome:
+        """Execute the call, again if a person says so, until its outcome is known or decided."""
         while True:
             outcome = await self._execute(number)
             if not outcome.unknown:
                 return outcome
-            if tool.once == "tell":
-                return ToolOutcome(_UNKNOWN.format(name=tool.name), failed=True)
-            decided = await self._ask_what_happened(number)
+            decided = await self.decided(number)
             if decided is not None:
                 return decided
             number = f"{number}.again"
+
+    async def decided(self, number: str) -> ToolOutcome | None:
+        """Establish an unknown outcome: the model is told of it, or a person decides. None: execute the call
+        again."""
+        call = self._run.undecided[f"{self._path}/tool[{number}]"] = self._cut_call(number)
+        if not call.told:
+            return await ask_what_happened(self._run, call)
+        del self._run.undecided[call.path]
+        return ToolOutcome(UNKNOWN.format(name=call.tool), failed=True)
+
+    def _cut_call(self, number: str) -> CutCall:
+        name, told = self._tool.name, self._tool.once == "tell"
+        return CutCall(self._path, number, name, self._given, self._call_id(number), told)
 
     # ── questions to a person ──
 
@@ -163,34 +186,17 @@ class ToolExecution:
             return None
         return None if answer == "approve" else ToolOutcome("A person rejected this call.", failed=True)
 
-    async def _ask_what_happened(self, number: str) -> ToolOutcome | None:
-        """Ask a person about a call whose outcome is unknown. None: execute it again."""
-        name = self._tool.name
-        return await self._decision(
-            f"Did {name} take effect? The run was cut off during this call, and it must not happen twice.",
-            {"tool": name, "arguments": self._given, "call_id": self._call_id(number)},
-            f"outcome {number}",
-        )
-
     async def _ask_whether_again(self, earlier: StepRunning) -> ToolOutcome | None:
         """Ask a person whether a call may run that may repeat an earlier one. None: execute it."""
         name = self._tool.name
-        return await self._decision(
+        return await decision(
+            self._run,
             f"{name} was called before, in a part of this run that is not used any more. May it be called "
             f"now?",
             {"tool": name, "arguments": self._given, "earlier_call_id": earlier.call_id},
             f"repeat {self._number}",
+            tool=name,
         )
-
-    async def _decision(self, question: str, details: dict[str, Any], key: str) -> ToolOutcome | None:
-        answer = await self._run.wait_for(
-            question, choices=("retry", "skip"), details=details, answers={"result": {}}, key=key
-        )
-        if answer == "retry":
-            return None
-        if isinstance(answer, dict) and "result" in answer:
-            return ToolOutcome(text_of(cast("dict[str, Any]", answer)["result"]))
-        return ToolOutcome(_UNKNOWN.format(name=self._tool.name), failed=True)
 
     def _executed_before(self) -> StepRunning | None:
         """Return an earlier call of this tool in the same ask that the conversation does not contain any
@@ -249,6 +255,9 @@ class ToolExecution:
         if self._run.core.rehearsed and not self._tool.safe:
             return await self._result(number, self._made_up())
         context = ToolContext(self._run, path, self._tool, self._call_id(number))
+        if f"{path}/{ENDED}" in self._run.core.memo.done:
+            return await self._result(number, await self._ended(path, ToolOutcome()))
+        early = False
         async with _inner_branch(self._run, number, self._tool.budget):
             limit = asyncio.timeout(self._tool.timeout)
             try:
@@ -258,11 +267,29 @@ class ToolExecution:
             except BudgetExhaustedError as error:
                 if self._tool.budget is None or error.scope != path:
                     raise
-                outcome = ToolOutcome(f"{self._tool.name} stopped: {error}", failed=True)
+                early, outcome = True, ToolOutcome(f"{self._tool.name} stopped: {error}", failed=True)
             except BaseException as error:  # noqa: BLE001 - a tool's failure is told to the model
                 late = limit.expired() and isinstance(error, TimeoutError)
-                outcome = self._late() if late else self._failed(path, error)
-            return await self._result(number, outcome)
+                early, outcome = True, self._late() if late else self._failed(path, error)
+        # Recorded outside the branch, whose budget may be used up.
+        return await self._result(number, await self._ended(path, outcome) if early else outcome)
+
+    async def _ended(self, path: str, outcome: ToolOutcome) -> ToolOutcome:
+        """Return the outcome of a composite tool that ended early. If it cut off calls of its agents, record
+        that, and let a person decide what happened to them."""
+        run = self._run
+        calls = await cut_off_below(run, path)
+        if not calls and f"{path}/{ENDED}" not in run.core.memo.done:
+            return outcome
+
+        async def end(effect: Effect) -> BranchEnd:
+            return BranchEnd(outcome, calls)
+
+        ended = await run.perform(
+            ENDED, end, inputs=None, path=f"{path}/{ENDED}", returns=BranchEnd, kind="clock"
+        )
+        await decide_below(run, ended.cut_off)
+        return ended.outcome
 
     async def _result(self, number: str, outcome: ToolOutcome) -> ToolOutcome:
         """Record the outcome of a composite tool, whose steps are recorded already."""
@@ -291,42 +318,61 @@ class ToolExecution:
             if running is not None and running.fingerprint == effect.fingerprint:
                 return ToolOutcome(unknown=True)
         if tool.cost is None:
-            return await self._in_slot(effect, None)
-        async with CallAttempt(effect, tool.cost, False) as attempt:
-            try:
-                return await self._in_slot(effect, attempt)
-            finally:
-                attempt.withdraw()  # unless the call was made and is settled
+            outcome = await self._in_slot(effect, None)
+        else:
+            async with CallAttempt(effect, tool.cost, False) as attempt:
+                try:
+                    outcome = await self._in_slot(effect, attempt)
+                finally:
+                    attempt.withdraw()  # unless the call was made and is settled
+        if not outcome.unknown and self._run.undecided.pop(effect.path, None) and effect.given_up:
+            self._run.returned_late[effect.path] = reader(ToolOutcome)(core.journal.redact(encode(outcome)))
+        return outcome
 
     async def _in_slot(self, effect: Effect, attempt: CallAttempt | None) -> ToolOutcome:
         """Call the function when a slot is free. `attempt` holds the reservation of the declared cost. The
         call begins in the log only now: nothing that ends it earlier leaves its outcome unknown."""
         tool, core = self._tool, effect.core
-        call_id = self._call_id(effect.path.rpartition("[")[2].rstrip("]"))
-        context = ToolContext(self._run, effect.path, tool, call_id)
+        number = effect.path.rpartition("[")[2].rstrip("]")
         effect.calling = False
         async with self._run.tool_slot(tool):
             effect.calling = True
             core.check()
-            if tool.once:
-                effect.emit(StepRunning(call_id=call_id, tool=tool.name, fingerprint=effect.fingerprint))
-            if attempt is not None:
-                await attempt.begin()
-            if tool.once:
-                await core.committed()
+            try:
+                await self._begin(effect, attempt, number)
+            except asyncio.CancelledError:
+                if not (tool.once and effect.given_up):
+                    raise
+                return ToolOutcome(f"{tool.name} was not called: the work ended before it.", failed=True)
             limit = asyncio.timeout(tool.timeout)
             try:
                 async with limit:
-                    value = await self._function(context)
+                    context = ToolContext(self._run, effect.path, tool, self._call_id(number))
+                    work = self._function(context)
+                    value = await (stoppable(work) if tool.once else work)
                 return outcome_of(self._run, tool.name, value)
             except BaseException as error:
                 if limit.expired() and isinstance(error, TimeoutError):
                     late = f"no result within {tool.timeout:g} s"
                     raise StepTimeoutError(effect.path, "TimeoutError", late) from error
+                if tool.once and effect.given_up and isinstance(error, asyncio.CancelledError):
+                    return ToolOutcome(unknown=True)
                 return self._failed(effect.path, error)
             finally:
                 if attempt is not None and tool.cost is not None:
                     attempt.spend(tool.cost)
+
+    async def _begin(self, effect: Effect, attempt: CallAttempt | None, number: str) -> None:
+        """Log that the call begins; of one that must not be repeated, durably."""
+        call = self._cut_call(number)
+        if self._tool.once:
+            mark = effect.fingerprint
+            effect.emit(StepRunning(call_id=call.call_id, tool=call.tool, fingerprint=mark))
+        if attempt is not None:
+            await attempt.begin()
+        if self._tool.once:
+            await effect.core.committed()
+            self._run.undecided[effect.path] = call
 
     def _failed(self, path: str, error: BaseException) -> ToolOutcome:
         """Return an exception of the function as a message to the model; raise those that are none."""
@@ -380,13 +426,6 @@ def outcome_of(run: Run, name: str, value: Any) -> ToolOutcome:
         return ToolOutcome("\n".join(texts), files=files)
     except NotEncodableError as error:
         return ToolOutcome(f"{name} was executed, but its result is lost: {error}"[:MAX_ERROR], failed=True)
-
-
-def text_of(value: Any) -> str:
-    """Return a tool's result as the model reads it: text as it is, other values as JSON."""
-    if value is None:
-        return "done"
-    return value if isinstance(value, str) else encode(value).decode()
 
 
 @asynccontextmanager

@@ -76,6 +76,7 @@ class Effect:
         "core",
         "cut",
         "fingerprint",
+        "given_up",
         "holds_slot",
         "made_calls",
         "path",
@@ -106,6 +107,8 @@ class Effect:
         self._read = read
         self._timer: asyncio.TimerHandle | None = None
         self._expired: str = ""
+        self.given_up = False
+        """The workflow has stopped waiting for the step, which was cancelled for that."""
 
     # ── used by the step's function ──
 
@@ -156,6 +159,7 @@ class Effect:
 
     def give_up(self) -> None:
         """Cancel the step because the workflow stopped waiting for it (`asyncio.timeout`)."""
+        self.given_up = True
         if self.task is not None:
             self.task.cancel()
 

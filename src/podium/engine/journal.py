@@ -107,6 +107,8 @@ KEEP_BYTES = 2048
 
 _ENGINE_NAMESPACES = ("run.", "step.", "model.", "budget.", "artifact.")
 
+ENDED = "ended"
+"""Name of the step, below the path of an ask of several turns, that records that its time-out ended it."""
 MAX_RECOVERIES = 5
 """Consecutive crashes without a newly finished step after which a run is abandoned."""
 
@@ -219,6 +221,7 @@ class Memo:
         for path in self._causes:
             if self.failed.pop(path, None):
                 self.stale[path] = self._seq + 1
+            self.done.pop(f"{path}/{ENDED}", None)
         self._causes = []
         self.forfeited_now = {scope: lease for scope, lease in self._leases.items() if lease != NOTHING}
         for scope, lease in self.forfeited_now.items():

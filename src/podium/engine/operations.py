@@ -223,7 +223,12 @@ async def ask_person(
         seq = core.journal.append(path, asking)
         await core.committed()
     core.asked[path] = asking
-    answer = await _answer(core, path, seq)
+    try:
+        answer = await _answer(core, path, seq)
+    except asyncio.CancelledError:
+        if core.stop is None:  # the workflow stopped waiting for the answer
+            del core.asked[path]
+        raise
     del core.asked[path]
     answered = core.as_logged(RunAnswered(answer=answer.value, by=answer.by, fingerprint=mark))
     core.emit(path, answered)

@@ -159,6 +159,7 @@ def plain_answer(call: podium.Call, complexity: float) -> Any:
     ids = [one for one, _ in sources]
     answers: dict[str, Callable[[], Any]] = {
         "assess": lambda: {"complexity": complexity, "aspects": ["causes", "cases"], "queries": ["cases"]},
+        "find_sources": lambda: {"urls": []},
         "synthesize": lambda: {
             "points": [{"text": "cases were counted", "source_ids": ids}],
             "outline": [{"heading": "Cases", "points": ["counted"], "source_ids": ids}],

@@ -33,6 +33,16 @@ SUPERVISOR = Agent(
     max_tokens=1500,
     prompts=PROMPTS,
 )
+SEARCHER = Agent(
+    "Searcher",
+    role="searcher",
+    instructions="You find sources for an article, with the words that sources use." + _UNTRUSTED,
+    profile="fast",
+    temperature=0.2,
+    max_tokens=1500,
+    attempts=1,
+    prompts=PROMPTS,
+)
 ANALYST = Agent(
     "Analyst",
     role="analyst",

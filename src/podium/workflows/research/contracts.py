@@ -178,6 +178,12 @@ class Assessment(StrictModel):
     queries: Annotated[list[Phrase], Field(min_length=1, max_length=6)]
 
 
+class PickedSources(StrictModel):
+    """`find_sources`: the results of its searches that help."""
+
+    urls: Annotated[list[str], Field(max_length=20)]
+
+
 class Point(StrictModel):
     """Something that sources say."""
 

@@ -9,11 +9,12 @@ import asyncio
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
+from urllib.parse import urlsplit
 
 import msgspec
 
 from podium.settings import Settings
-from podium.tools.corpus.corpus import Corpus, open_corpus
+from podium.tools.corpus.corpus import SCHEME, Corpus, open_corpus
 from podium.tools.sources.providers import Found, Provider, Retrieved, providers_for, retrieve
 from podium.tools.tool import ToolError
 
@@ -122,3 +123,13 @@ async def ask_all(providers: list[Provider], worker: str, query: str, limit: int
     if len(troubles) == len(providers):
         raise ToolError(" ".join(troubles))
     return SearchAnswer(results, troubles)
+
+
+def same(url: str) -> str:
+    """Normalize an address."""
+    if url.startswith(SCHEME):
+        return url
+    parts = urlsplit(url)
+    host = (parts.hostname or "").removeprefix("www.")
+    query = f"?{parts.query}" if parts.query else ""
+    return f"{host}{parts.path.rstrip('/')}{query}".lower()

@@ -2,6 +2,7 @@
 
 workers    WORKERS, level_of, wanted_count, required_workers, choose
 failures   ATTEMPTS, WAITS, FALLBACKS
+searcher   finds_too_little, SEARCHER_TURNS, SEARCHER_CALLS
 quality    WEIGHTS, overall, decide, ANSWERS, improvement
 
 initialized → planning → strategy → executing → evaluating ─┬→ merging → completed
@@ -174,6 +175,18 @@ WAITS = (2.0, 4.0)
 
 FALLBACKS = {"academic_search": "web_search", "web_scraper": "snippets", "fact_checker": "warning"}
 """Fallback of a worker that has finally failed."""
+
+# ── searching on ─────────────────────────────────────────────────────────────────────────────────
+
+LEAST_FOUND = 2
+"""A search worker whose queries find fewer sources, all together, asks the searcher."""
+SEARCHER_TURNS, SEARCHER_CALLS = 4, 6
+"""Maximum turns and tool calls of one searcher."""
+
+
+def finds_too_little(found: int) -> bool:
+    return found < LEAST_FOUND
+
 
 # ── quality ──────────────────────────────────────────────────────────────────────────────────────
 

@@ -39,6 +39,7 @@ _WANTED = re.compile(
 )
 _CLAIM = re.compile(r"^- (c\d+) \(cites ([^)]*)\): (.*)$", re.MULTILINE)
 _POINT = re.compile(r"^- (p\d+): (.*)$", re.MULTILINE)
+_ADDRESS = re.compile(r"^Address: (\S+)$", re.MULTILINE)
 _ITERATION = re.compile(r"iteration\[(\d+)\]")
 LEAST, MOST = 40, 320
 """Characters of a sentence that can be quoted."""
@@ -120,6 +121,13 @@ def rehearse_assessment(call: Call) -> dict[str, Any]:
         "aspects": [f"{topic.rstrip('?.! ')}: {aspect}" for aspect in ASPECTS],
         "queries": list(dict.fromkeys([topic, *map(" ".join, combinations(words[:4], 2))]))[:6],
     }
+
+
+@rehearses("research", "find_sources")
+def rehearse_searcher(call: Call) -> dict[str, Any]:
+    """Pick the first results of the searches."""
+    shown = "\n".join(message.text for message in call.messages if message.role == "tool")
+    return {"urls": list(dict.fromkeys(_ADDRESS.findall(shown)))[:2]}
 
 
 # ── analysis ─────────────────────────────────────────────────────────────────────────────────────

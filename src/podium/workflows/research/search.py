@@ -6,7 +6,6 @@ import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
 import msgspec
 
@@ -17,11 +16,12 @@ from podium.tools.corpus.corpus import SCHEME
 from podium.tools.sources.providers import Found, Retrieved
 from podium.workflows.research.context import Study, WorkerOutput
 from podium.workflows.research.contracts import Source
-from podium.workflows.research.library import SearchAnswer
+from podium.workflows.research.library import SearchAnswer, same
 from podium.workflows.research.measures.quotes import is_contained, translations_in, works_of
 from podium.workflows.research.measures.support import language_of
 from podium.workflows.research.measures.text import relevance_of
-from podium.workflows.research.policy import SEARCHES
+from podium.workflows.research.policy import SEARCHES, finds_too_little
+from podium.workflows.research.searcher import search_on
 
 QUERIES = {"light": 1, "standard": 2, "deep": 3}
 """Number of queries of a search, before it is extended."""
@@ -53,7 +53,8 @@ async def search(study: Study, worker: str) -> WorkerOutput:
 
 
 async def search_as(study: Study, worker: str, provider: str) -> WorkerOutput:
-    """Run the worker's queries with the `provider` of a worker: its own or that of its fallback."""
+    """Run the worker's queries with the `provider` of a worker: its own or that of its fallback. Where they
+    find too little, the searcher searches on."""
     results: dict[str, Found] = {}
     troubles: list[str] = []
     wanted = dict.fromkeys(queries_of(study, worker), results_wanted(study))
@@ -64,11 +65,16 @@ async def search_as(study: Study, worker: str, provider: str) -> WorkerOutput:
         )
         results |= {hit.url: hit for hit in answer.found if hit.url not in results}
         troubles += [trouble for trouble in answer.troubles if trouble not in troubles]
+    picked: dict[str, Any] = {}
+    if finds_too_little(len(results)):
+        more = await search_on(study, worker, provider, list(wanted), results)
+        results |= {hit.url: hit for hit in more.found}
+        troubles += more.troubles
+        picked = {"picked": len(more.found)}
     hits = Hits(list(results.values()), troubles)
     sources = [{"title": hit.title, "url": hit.url, "kind": hit.kind} for hit in hits.found]
-    return WorkerOutput(
-        worker, hits, result={"found": len(sources), "sources": sources, "troubles": troubles}
-    )
+    result = {"found": len(sources), **picked, "sources": sources, "troubles": troubles}
+    return WorkerOutput(worker, hits, result=result)
 
 
 def queries_of(study: Study, worker: str) -> list[str]:
@@ -257,13 +263,3 @@ def _snippet(hit: Found, at: str) -> Retrieved:
         sha256=hashlib.sha256(text.encode()).hexdigest(),
         media_type="text/plain",
     )
-
-
-def same(url: str) -> str:
-    """Normalize an address."""
-    if url.startswith(SCHEME):
-        return url
-    parts = urlsplit(url)
-    host = (parts.hostname or "").removeprefix("www.")
-    query = f"?{parts.query}" if parts.query else ""
-    return f"{host}{parts.path.rstrip('/')}{query}".lower()

@@ -70,6 +70,7 @@ def gist_of(result: dict[str, Any]) -> Iterator[str]:
     """Describe a worker's result. Unknown keys are skipped."""
     counted = {
         "found": "found",
+        "picked": "by the searcher",
         "read": "read in full",
         "snippets": "only by their snippet",
         "summaries": "summarised",
