@@ -28,7 +28,7 @@ from podium.tools.testing.inside.calls import functions
 from podium.tools.testing.inside.recording import JOB, TARGETS
 from podium.tools.testing.pytest_runner import find_interpreter
 from podium.tools.testing.report import Project, TestCommand
-from podium.tools.testing.verdicts import Example, Observation, Outcome, judge
+from podium.tools.testing.verdicts import Example, Observation, Outcome, differing, judge
 from podium.tools.workspace.edits import decoded
 from podium.tools.workspace.workspace import Workspace, remove_folder
 
@@ -61,6 +61,7 @@ class _Call(msgspec.Struct):
     kwargs: dict[str, list[str]]
     module: str = ""
     path: list[str] = []
+    argv: list[str] = []
     result: Outcome | None = None
     again: Outcome | None = None
 
@@ -68,7 +69,15 @@ class _Call(msgspec.Struct):
 class _Recorded(msgspec.Struct):
     module: str
     path: list[str]
+    argv: list[str]
     calls: dict[str, _Call]
+
+    def examples(self) -> list[Example]:
+        return [
+            Example(_shown(call), call.result or ("time", ""), call.again or ("time", ""))
+            for call in self.calls.values()
+            if _arguments(call) is not None
+        ]
 
 
 async def find_answers(
@@ -187,7 +196,7 @@ def _read_calls(results: Path, paths: dict[str, int], tree: Path) -> dict[tuple[
 
 
 def _add_call(recorded: dict[tuple[str, str], _Recorded], path: str, call: _Call) -> None:
-    known = recorded.setdefault((path, call.name), _Recorded(call.module, call.path, {}))
+    known = recorded.setdefault((path, call.name), _Recorded(call.module, call.path, call.argv, {}))
     key = repr((call.args, call.kwargs))
     if call.again is not None:
         if key in known.calls:
@@ -235,11 +244,55 @@ async def _replay(
     jobs = [job for job in jobs if job["fresh"]]
     if not jobs:
         return []
+    seen = await _observe(workspace, sandbox, project, jobs, programs, seconds)
+    keys = {number: recorded[job["key"][0], job["key"][1]] for number, job in enumerate(jobs)}
+    suspects = [number for number in seen if differing(keys[number].examples(), seen[number])]
+    if suspects:
+        await workspace.reset()
+        as_test = await _observe(
+            workspace,
+            sandbox,
+            project,
+            [jobs[number] for number in suspects],
+            programs,
+            seconds,
+            argv=keys[suspects[0]].argv,
+        )
+        for position, number in enumerate(suspects):
+            if position in as_test:
+                same = as_test[position]
+                seen[number] = msgspec.structs.replace(
+                    seen[number], as_test=same.as_test, as_test_again=same.as_test_again
+                )
+    lines = {(target.path, target.name): target for target in used}
+    return [
+        finding
+        for number, job in enumerate(jobs)
+        if number in seen
+        for finding in _finding(
+            lines[job["key"][0], job["key"][1]], keys[number], seen[number], encoded=job["encoded"]
+        )
+    ]
+
+
+async def _observe(
+    workspace: Workspace,
+    sandbox: Sandbox,
+    project: Project,
+    jobs: list[dict[str, Any]],
+    programs: Path,
+    seconds: float,
+    argv: list[str] | None = None,
+) -> dict[int, Observation]:
+    """Run the functions outside the tests; with the arguments of a test process, in one that looks like it.
+    Return what was observed, by the number of the job."""
     hidden = [path for path in workspace.files if is_test_file(path) and path.endswith(".py")]
     each = min(SECONDS_EACH, max(2.0, seconds / len(jobs)))
     job = {
         "functions": jobs,
         "hidden": [str(project.tree / path) for path in hidden],
+        "as_test": argv is not None,
+        "argv": argv or [],
         "seconds": seconds,
         "seconds_each": each,
     }
@@ -261,13 +314,8 @@ async def _replay(
         },
         limits=msgspec.structs.replace(sandbox.limits, seconds=seconds + 10),
     )
-    findings = list[Finding]()
-    for number, function in enumerate(jobs):
-        target = next(target for target in used if function["key"] == [target.path, target.name])
-        seen = await offload(_observation, project.results, number)
-        if seen is not None:
-            findings += _finding(target, recorded, seen, encoded=function["encoded"])
-    return findings
+    observations = [await offload(_observation, project.results, number) for number in range(len(jobs))]
+    return {number: seen for number, seen in enumerate(observations) if seen is not None}
 
 
 def _job(
@@ -301,15 +349,8 @@ def _observation(results: Path, number: int) -> Observation | None:
         return None
 
 
-def _finding(
-    target: Target, recorded: dict[tuple[str, str], _Recorded], seen: Observation, *, encoded: bool
-) -> list[Finding]:
-    examples = [
-        Example(_shown(call), call.result or ("time", ""), call.again or ("time", ""))
-        for call in recorded[target.path, target.name].calls.values()
-        if _arguments(call) is not None
-    ]
-    verdict = judge(target.name, examples, seen, encoded=encoded)
+def _finding(target: Target, recorded: _Recorded, seen: Observation, *, encoded: bool) -> list[Finding]:
+    verdict = judge(target.name, recorded.examples(), seen, encoded=encoded)
     if verdict is None:
         return []
     line = verdict.line or target.line
