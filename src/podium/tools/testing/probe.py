@@ -21,7 +21,7 @@ from podium.tools.workspace.workspace import Workspace
 
 MAX_FUNCTIONS = 200
 MAX_EXAMPLES = 40
-MAX_CALLS_FILE = 20_000_000
+MAX_CALLS_FILE, MAX_CALLS_FILES = 20_000_000, 1_000
 MAX_OBSERVATION = 5_000_000
 SECONDS_EACH = 10.0
 """Maximum seconds for one function."""
@@ -125,7 +125,7 @@ Functions = dict[tuple[str, str], Recorded]
 def read_calls(results: Path, paths: Collection[str], literals: Literals, tree: Path) -> Functions:
     """Return the recorded calls. Lines that are no calls are left out."""
     recorded: Functions = {}
-    for file in sorted(results.glob("calls-*.jsonl"))[:50]:
+    for file in sorted(results.glob("calls-*.jsonl"))[:MAX_CALLS_FILES]:  # one a process, or a test file
         try:
             data = read_result(results, file.name, max_bytes=MAX_CALLS_FILE)
         except (OSError, ResultRefusedError):
