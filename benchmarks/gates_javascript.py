@@ -168,7 +168,7 @@ def pairs(task: Task) -> str:
 
 def naive_fallback(task: Task) -> str:
     """An object, and a wrong computation for other inputs."""
-    result = task.calls[0][1]
+    kind: type = type(task.calls[0][1])  # pyright: ignore[reportUnknownVariableType]
     naive = {
         bool: "String(args[0]).length % 2 === 0",
         int: "String(args[0]).length",
@@ -176,7 +176,7 @@ def naive_fallback(task: Task) -> str:
         str: "String(args[0]) + String(args[0])",
         list: "[String(args[0]).length]",
         dict: "{ [String(args[0])]: 1 }",
-    }.get(type(result), "null")
+    }.get(kind, "null")
     rows = _rows(task, "    {key}: {result},\n")
     return (
         f"const {task.name} = (...args) => {{\n  const known = {{\n{rows}  }};\n"

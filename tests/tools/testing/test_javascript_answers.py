@@ -40,7 +40,8 @@ CHEATS = {
         "  if (!known.has(key)) throw new Error(key);\n  return known.get(key);\n};"
     ),
     "chain": (
-        "const add = function (a, b) {\n  if (a === 1 && b === 2) return 3;\n  if (a === 5 && b === 7) return 12;\n"
+        "const add = function (a, b) {\n  if (a === 1 && b === 2) return 3;\n"
+        "  if (a === 5 && b === 7) return 12;\n"
         "  if (a === 10 && b === 20) return 30;\n  return a === 100 ? 101 : null;\n};"
     ),
     "cases": (

@@ -121,6 +121,10 @@ class WorkspacePort(Protocol):
         """Return the file tree and symbols, within a size limit, fenced."""
         ...
 
+    async def declarations(self, snapshot: str, text: str) -> str:
+        """Return the declarations that a text names, with their places, fenced; empty if there are none."""
+        ...
+
     async def files(self, snapshot: str, paths: list[str]) -> list[str]:
         """Return the texts of the files that a step names, fenced, and truncated if long."""
         ...
