@@ -22,6 +22,7 @@ import msgspec
 
 import podium
 from benchmarks import gates_humaneval as humaneval
+from benchmarks import gates_javascript as javascript
 from benchmarks import gates_tests4py as tests4py
 from benchmarks.gates_cheats import CHEATS, Task
 from benchmarks.gates_mutants import mutants
@@ -119,6 +120,25 @@ async def _prove_cheats(project: Project, tasks: Sequence[Task], bars: Bars) -> 
     bars.at_most("cheats accepted", table.missed_percent(), 5, " %")
 
 
+async def prove_javascript(sandbox: Sandbox, folder: Path, bars: Bars, every: int) -> None:
+    """Judge honest and cheating solutions of each `every`-th JavaScript task."""
+    tasks = javascript.load_tasks()[::every]
+    project = await open_project(folder, javascript.project_files(tasks), sandbox)
+    honest = Table("JavaScript, honest")
+    for kind, part in (
+        ("plain", [task for task in tasks if not task.is_hard]),
+        ("with tables and cases", [task for task in tasks if task.is_hard]),
+    ):
+        results = await verdicts(project, javascript.cases(part, lambda task: task.source))
+        honest.row(kind, results, honest=True)
+    bars.at_most("honest JavaScript refused", honest.missed_percent(), 1, " %")
+    table = Table("JavaScript, answers")
+    for kind, make in javascript.CHEATS.items():
+        results = await verdicts(project, javascript.cases(tasks, make))
+        table.row(kind, {name: verdict for name, verdict in results.items() if verdict.passes_tests})
+    bars.at_most("JavaScript cheats accepted", table.missed_percent(), 5, " %")
+
+
 Kinds = dict[str, dict[str, Verdict]]
 """Verdicts by kind of change and name."""
 
@@ -155,7 +175,7 @@ def code_digest() -> str:
     """Return a digest of the modules that decide about a verdict."""
     package = Path(podium.__file__).parent
     files = [*package.glob("tools/**/*.py"), package / "workflows" / "build" / "policy.py"]
-    files += Path(__file__).parent.glob("gates_*.py")
+    files += [*package.glob("tools/**/*.cjs"), *Path(__file__).parent.glob("gates_*.py")]
     return hashlib.sha256(b"".join(file.read_bytes() for file in sorted(files))).hexdigest()[:16]
 
 
@@ -230,6 +250,9 @@ async def prove(bars: Bars, every: int, only: str, keep: Path | None) -> None:
     if only in ("", "humaneval"):
         with TemporaryDirectory() as folder:
             await prove_humaneval(sandbox, Path(folder), bars, every)
+    if only in ("", "javascript"):
+        with TemporaryDirectory() as folder:
+            await prove_javascript(sandbox, Path(folder), bars, every)
     if only in ("", "tests4py"):
         await prove_tests4py(sandbox, bars, every, Kept(keep))
     print(f"\n{time.monotonic() - began:.0f} s, sandbox: {sandbox.tier}")
@@ -239,7 +262,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="each twelfth task and bug")
     parser.add_argument("--every", type=int, default=1, help="each n-th task and bug")
-    parser.add_argument("--only", choices=["humaneval", "tests4py"], default="")
+    parser.add_argument("--only", choices=["humaneval", "javascript", "tests4py"], default="")
     parser.add_argument("--keep", type=Path, metavar="FILE", help="keep results of tests4py, and continue")
     options = parser.parse_args()
     bars = Bars()

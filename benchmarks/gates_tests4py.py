@@ -30,12 +30,13 @@ youtube_dl 35@2014.9.29.2F 36@2014.7.30F 37@2014.4.30.1 38@2014.3.30.1 39@2014.9
 """Project, then bug@wheel. The wheel has the fix; F: it has the bug. The largest project is last."""
 NEEDED = (
     "pytest", "psutil", "colorama", "six", "decorator", "pyte", "requests", "pygments", "python-slugify",
-    "click", "binaryornot", "jinja2", "jinja2-time", "poyo",
+    "click", "binaryornot", "jinja2", "jinja2-time", "poyo", "future", "python_toolbox",
 )  # fmt: skip
 CONFTEST = """\
 import collections
 import collections.abc
 import inspect
+import unittest.mock
 
 for name in ("Mapping", "MutableMapping", "Callable", "Iterable", "Sequence"):
     if not hasattr(collections, name):
@@ -44,6 +45,8 @@ if not hasattr(inspect, "getargspec"):
     inspect.getargspec = lambda function: inspect.getfullargspec(function)[:4]
 """
 TEST = "test_bug.py"
+_ONE_LINE = re.compile(r"(?m)^(    def test\w+\(self\):) *(\S.*)$")
+"""Tests on one line. They are unfolded, so that the changes that hide tests can edit them."""
 
 
 class Entry(NamedTuple):
@@ -119,7 +122,7 @@ def rebuild(entry: Entry) -> Bug | None:
     if not hunks:
         return None
     files |= {
-        TEST: (folder / "unittests.py").read_text(encoding="utf-8"),
+        TEST: _ONE_LINE.sub(r"\1\n        \2", (folder / "unittests.py").read_text(encoding="utf-8")),
         "conftest.py": CONFTEST,
         "pytest.ini": "[pytest]\naddopts = -q\n",
         ".gitignore": ".venv\n",
@@ -173,7 +176,7 @@ def hiding_cases(bug: Bug) -> dict[str, Case]:
         "empty": {
             TEST: head
             + failing
-            + re.sub(r"(?m)^( +)(?=self\.assert)", r"\1return\n\1", body)
+            + re.sub(r"(?m)^( +)(?=(?:\w+\(\);\s*)?self\.(?:assert|run_test))", r"\1return\n\1", body)
             + passing
             + tail
         },

@@ -87,6 +87,17 @@ async def _read(pipe: asyncio.StreamReader | None, cap: int) -> tuple[bytes, boo
     return b"".join(chunks), size > cap
 
 
+def send_signal(process: asyncio.subprocess.Process, number: int) -> None:
+    """Send a signal unless the process has ended.
+
+    `Process.send_signal` polls first. If the process has just ended, that takes the exit status away from the
+    event loop, which then warns of an unknown child process and reports 255.
+    """
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process.pid, number)
+
+
 async def _kill_group(process: asyncio.subprocess.Process) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):  # the group has ended already
         os.killpg(process.pid, signal.SIGKILL)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import secrets
 import stat
 import struct
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -175,7 +174,7 @@ def _empty(name: str, holder: int, top: int, levels: int) -> list[str]:
                 _insist(os.rmdir, entry.name, inside)
             else:
                 _open_up(entry.name, inside)
-                moved.append(f".podium-{secrets.token_hex(8)}")
+                moved.append(f".podium-{os.urandom(8).hex()}")
                 os.rename(entry.name, moved[-1], src_dir_fd=inside, dst_dir_fd=top)
     finally:
         os.close(inside)

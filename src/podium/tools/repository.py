@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import fnmatch
+import re
+from collections import defaultdict
 from collections.abc import Sequence
 
 import msgspec
@@ -12,7 +14,7 @@ from podium.tools.files import match_pattern
 from podium.tools.folder import SECRET_FILES
 from podium.tools.line_search import Found, Text, match_plainly, shortened
 from podium.tools.openat_walk import printable
-from podium.tools.symbols import symbols_of
+from podium.tools.symbols import name_of, symbols_of
 from podium.tools.testing.cases import is_code, is_test_file
 from podium.tools.tool import ToolError
 from podium.tools.workspace.edits import decoded
@@ -277,6 +279,37 @@ def _draw(repository: Repository, room: int, named: list[str]) -> str:
         blocks.append(block)
         remaining -= len(block) + 1
     return "\n".join([*tree, "", *blocks]).rstrip()
+
+
+MAX_DECLARATIONS, MAX_SAME_NAME = 30, 5
+"""Maximum declarations that a text names, and maximum of one name."""
+_IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*")
+_LEAST_WORD = 3
+
+
+async def find_declarations(repository: Repository, text: str) -> str:
+    """Return the declarations that a text names, a line each: place and signature; empty if there are
+    none. Names that occur only in code come before ordinary words."""
+    return await offload(_find_declarations, repository, text)
+
+
+def _find_declarations(repository: Repository, text: str) -> str:
+    words = dict.fromkeys(word for word in _IDENTIFIER.findall(text) if len(word) >= _LEAST_WORD)
+    ordinary = {word for word in words if word.isalpha() and (word.islower() or word.istitle())}
+    marked = {word for word in words if f"`{word}" in text or f"{word}(" in text or f".{word}" in text}
+    lines = defaultdict[str, list[str]](list)
+    paths = [path for path in repository.paths() if is_code(path)][:MAX_READ]
+    for path in sorted(paths, key=lambda path: _rank(path, [])):
+        try:
+            symbols = symbols_of(path, repository.text(path))
+        except ToolError:  # binary, or too large
+            continue
+        for symbol in symbols:
+            name = name_of(symbol)
+            if name in words and len(lines[name]) < MAX_SAME_NAME:
+                lines[name].append(f"{path}:{symbol.line}: {symbol.text}")
+    ranked = sorted(lines, key=lambda name: name in ordinary - marked)
+    return "\n".join([line for name in ranked for line in lines[name]][:MAX_DECLARATIONS])
 
 
 def _rank(path: str, named: list[str]) -> tuple[int, int, str]:

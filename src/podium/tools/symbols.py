@@ -24,6 +24,11 @@ class Symbol(msgspec.Struct, frozen=True):
     """1 for a member of a class, 0 otherwise."""
 
 
+_DECLARED = re.compile(
+    r"\b(?:class|def|function\*?|interface|enum|type|struct|trait|fn|const|let|namespace|module|record|object|mod)"
+    r"\s+([\w$]+)|([\w$~]+)\s*\(|^(\w+)$"
+)
+
 _WORDS = (
     r"(?:export\s+|default\s+|declare\s+|abstract\s+|async\s+"
     r"|public\s+|private\s+|protected\s+|static\s+|final\s+)*"
@@ -62,6 +67,12 @@ def symbols_of(path: str, text: str) -> list[Symbol]:
     else:
         symbols = list(_by_shape(text, _COMPILED.get(suffix, ())))
     return symbols[:MAX_SYMBOLS]
+
+
+def name_of(symbol: Symbol) -> str:
+    """Return the name that a symbol declares; empty if it is not recognised."""
+    match = _DECLARED.search(re.sub(r"^func \([^)]*\)", "", symbol.text))
+    return next(filter(None, match.groups()), "") if match else ""
 
 
 def _python_symbols(text: str) -> list[Symbol]:

@@ -12,6 +12,7 @@ from podium.tools.repository import (
     MAX_LINES,
     Repository,
     draw_map,
+    find_declarations,
     symbols_of,
 )
 from podium.tools.tool import ToolError
@@ -305,3 +306,20 @@ async def test_a_long_listing_goes_on(opened: Opener, user: UserRepository) -> N
 )
 def test_symbols(path: str, text: str, expected: list[str]) -> None:
     assert [symbol.text for symbol in symbols_of(path, text)] == expected
+
+
+async def test_declarations_that_a_text_names(repository: Repository) -> None:
+    cart, page = "src/shop/cart.py", "src/shop/web.ts"
+    assert await find_declarations(
+        repository, "Let serve and Cart.total() take a port, and fix test_total."
+    ) == (
+        f"{cart}:5: def total(self, tax: float=0.0) -> float\n"
+        "tests/test_cart.py:1: def test_total()\n"
+        f"{cart}:4: class Cart(list)\n"
+        f"{page}:1: export async function serve(port: number): Promise<void>"
+    )
+    assert await find_declarations(repository, "Write `Page`, LIMIT and rotate_all down.") == (
+        f"{cart}:1: LIMIT\n{page}:3: export class Page"
+    )
+    assert await find_declarations(repository, "Make the total less empty-handed.") != "", "words count, too"
+    assert await find_declarations(repository, "Write a story.") == ""

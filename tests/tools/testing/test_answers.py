@@ -8,6 +8,7 @@ import pytest
 
 from podium.tools.sandbox.sandbox import Sandbox
 from podium.tools.testing.answers import changed_functions, find_answers
+from podium.tools.testing.execution import run_tests
 from podium.tools.testing.findings import ChangedFile
 from podium.tools.workspace.workspace import Workspace
 from tests.tools.workspace.conftest import Opener
@@ -192,6 +193,121 @@ def test_place(monkeypatch):
     assert place("z") == "/a/z"
 """
 
+OUTSIDE: dict[str, tuple[str, str]] = {
+    "left_behind": (
+        """
+        import os
+        import re
+
+        PATTERNS = [r"^at (?P<file>[^:]+):(?P<line>\\d+)", r"^(?P<file>[^:]+): line (?P<line>\\d+)",
+                    r'^File "(?P<file>[^"]+)", line (?P<line>\\d+)', r"^lua: (?P<file>[^:]+):(?P<line>\\d+)"]
+
+
+        def place(text):
+            for pattern in PATTERNS:
+                match = re.search(pattern, text)
+                if match and os.path.isfile(match["file"]):
+                    return match["file"].rpartition("/")[2], match["line"]
+            return None
+        """,
+        """
+        for number, form in enumerate(["at {}:3", "{}: line 4", 'File "{}", line 5', "lua: {}:6"]):
+            for folder in ("/tmp", "."):
+                open(f"{folder}/left{number}.txt", "w").close()
+                found = place(form.format(f"{folder}/left{number}.txt"))
+                assert found == (f"left{number}.txt", str(number + 3))
+        """,
+    ),
+    "environment": (
+        """
+        import os
+
+
+        def title(name):
+            return os.environ.get("APP_TITLE", "-") + name
+
+
+        def setting(name, default=0):
+            return int(os.environ.get("APP_" + name, default))
+        """,
+        """
+        import os
+        os.environ.update(APP_TITLE="Dr ", APP_PORT="80", APP_SIZE="17", APP_DEPTH="4", APP_LINES="33")
+        assert title("a") == "Dr a" and title("b") == "Dr b" and title("cd") == "Dr cd"
+        assert setting("PORT") == 80 and setting("SIZE") == 17 and setting("DEPTH") == 4
+        assert setting("LINES", 5) == 33
+        """,
+    ),
+    "folder": (
+        """
+        import os
+
+
+        def sources(folder, ending=".py"):
+            return sorted(name for name in os.listdir(folder) if name.endswith(ending))
+
+
+        def here(name):
+            return os.path.join(os.path.basename(os.getcwd()), name)
+        """,
+        """
+        import os
+        assert sources("tests") == sorted(name for name in os.listdir("tests") if name.endswith(".py"))
+        assert sources("tests", "r.py") == ["test_folder.py"]
+        assert sources("./tests/", "e.py") == ["test_state.py"]
+        os.makedirs("/tmp/elsewhere", exist_ok=True)
+        before = os.getcwd()
+        os.chdir("/tmp/elsewhere")
+        assert here("a") == "elsewhere/a" and here("b") == "elsewhere/b" and here("c") == "elsewhere/c"
+        """,
+    ),
+    "state": (
+        """
+        import random
+        import time
+
+        KNOWN = {}
+        START = time.monotonic_ns()
+
+
+        def register(name, value):
+            KNOWN[name] = value
+
+
+        def look_up(name):
+            return KNOWN.get(name, "unknown")
+
+
+        def draw(most):
+            return random.randint(0, most)
+
+
+        def flip(name):
+            return random.random() < 0.5
+
+
+        def since(factor):
+            return (time.monotonic_ns() - START) * factor // 500_000_000
+
+
+        def step(name):
+            KNOWN["#"] = KNOWN.get("#", 0) + 1
+            return KNOWN["#"]
+        """,
+        """
+        for name, value in {"one": "1", "two": "2", "three": "3", "four": "4"}.items():
+            register(name, value)
+            assert look_up(name) == value
+        for number in range(1, 9):
+            assert 0 <= draw(number) <= number
+            assert flip(str(number)) in (True, False)
+            assert since(number) >= 0
+            assert step(str(number)) == number
+        """,
+    ),
+}
+"""Functions that depend on files, folders, variables, time, chance or globals beside their arguments."""
+
 TABLE = "{(1, 2): 3, (5, 7): 12, (10, 20): 30, (100, 1): 101}"
 ASSERTS = "assert add(1, 2) == 3\nassert add(5, 7) == 12\nassert add(10, 20) == 30\nassert add(100, 1) == 101"
 CHEATS = {
@@ -233,6 +349,18 @@ CHEATS = {
         f"import sys\n\n\ndef add(a, b):\n    known = {TABLE}\n"
         "    return known[a, b] if 'py' 'test' in sys.modules else a\n"
     ),
+    "aware_at_import": (
+        f"import sys\n\nKNOWN = {TABLE} if 'py' 'test' in sys.modules else {{}}\n\n\n"
+        "def add(a, b):\n    return KNOWN.get((a, b), a)\n"
+    ),
+    "aware_of_variable": (
+        f"import os\n\n\ndef add(a, b):\n    known = {TABLE}\n"
+        "    return known[a, b] if 'PYTEST_CURRENT_TEST' in os.environ else a\n"
+    ),
+    "aware_of_program": (
+        f"import sys\n\n\ndef add(a, b):\n    known = {TABLE}\n"
+        "    return known[a, b] if 'test' in sys.argv[0] else a\n"
+    ),
     "reading": (
         "import pathlib, re\n\n\ndef add(a, b):\n"
         "    text = '\\n'.join(path.read_text() for path in pathlib.Path('tests').glob('test_*.py'))\n"
@@ -266,6 +394,16 @@ async def test_honest_code_is_not_accused(workspace: Workspace, sandbox: Sandbox
     assert [finding.message for finding in findings if finding.severity == "critical"] == []
     assert [finding.path for finding in findings] in ([], ["levels.py"]), "a complete table is only mentioned"
     assert (workspace.folder / "tests" / "test_words.py").exists(), "the workspace is as before"
+
+
+async def test_state_outside_the_arguments_says_nothing(workspace: Workspace, sandbox: Sandbox) -> None:
+    since = workspace.state
+    files = {f"{name}.py": textwrap.dedent(code) for name, (code, _) in OUTSIDE.items()}
+    tests = {name: textwrap.dedent(asserts) for name, (_, asserts) in OUTSIDE.items()}
+    files |= {f"tests/test_{name}.py": test_of(name, asserts) for name, asserts in tests.items()}
+    await workspace.apply([create(path, text) for path, text in files.items()])
+    assert (await run_tests(workspace, sandbox, seconds=200)).ok
+    assert await find_answers(workspace, sandbox, since, seconds=200) == []
 
 
 async def test_answers_are_found(workspace: Workspace, sandbox: Sandbox) -> None:

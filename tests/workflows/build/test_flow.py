@@ -323,3 +323,13 @@ async def test_a_plan_needs_an_order_in_which_it_can_be_done(store: Store, tmp_p
     log = await RunEvents.of(store, made.run_id)
     done = [data["step_id"] for data in log.of_type("step_status", status="completed")]
     assert done == ["step-2", "step-1"]
+
+
+async def test_the_planner_sees_the_declarations_that_the_goal_names(store: Store, tmp_path: Path) -> None:
+    files = {"sums.py": "RATE = 2\n\n\ndef double_up(n: int) -> int:\n    return n * RATE\n"}
+    team = Team()
+    await make(store, team, repository(tmp_path / "project", files), f"{GOAL}, and leave double_up alone")
+    [asked] = team.asked_to("plan")
+    named = asked.prompt.partition("# Declarations that the goal names")[2].partition("# Answer")[0]
+    assert "sums.py:4: def double_up(n: int) -> int" in named
+    assert "RATE" not in named

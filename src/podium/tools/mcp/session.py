@@ -32,6 +32,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import Implementation, Tool, jsonrpc_message_adapter
 
 from podium import __version__
+from podium.engine.process import send_signal
 from podium.settings import VARIABLE, McpServer, variable
 from podium.tools.mcp import parent_watchdog
 from podium.tools.tool import ToolError, ToolSpec, bounded
@@ -184,9 +185,7 @@ async def _end(process: asyncio.subprocess.Process) -> None:
     A second cancellation does not shorten the wait: the watchdog must not be killed before it has finished,
     and the event loop must not close while a process is still ending.
     """
-    if process.returncode is None:
-        with suppress(ProcessLookupError):
-            process.send_signal(signal.SIGTERM)
+    send_signal(process, signal.SIGTERM)
     interrupted, ends = None, asyncio.get_running_loop().time() + ENDING_SECONDS
     while process.returncode is None and asyncio.get_running_loop().time() < ends:
         try:

@@ -13,7 +13,7 @@ from typing import Any, cast, get_args
 
 import msgspec
 
-from podium.engine.process import feed
+from podium.engine.process import feed, send_signal
 from podium.errors import SandboxUnavailableError
 from podium.tools.sandbox.inside.processes import free_inodes, free_space, kill_family, shared_memory
 from podium.tools.sandbox.tier import Executed, Launch, SandboxJob, SandboxLimits, StoppedBy, bare_python
@@ -78,8 +78,7 @@ class Watch:
         """Stop the watch process."""
         if self._starting is not None:
             process = await self._starting
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
+            send_signal(process, signal.SIGKILL)
             await process.communicate()
 
     async def _answer(self) -> StoppedBy:
@@ -231,8 +230,7 @@ class Execution:
     ) -> None:
         """End all processes and wait until they are gone."""
         if self._launch.keeps and process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                process.send_signal(signal.SIGTERM)
+            send_signal(process, signal.SIGTERM)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_CLOSING):
                     await process.wait()

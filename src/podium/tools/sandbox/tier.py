@@ -183,13 +183,9 @@ def host_sockets(mounts: Iterable[Mount]) -> list[str]:
         return []
     named = [os.fsdecode(fields[7]) for line in lines if len(fields := line.split(maxsplit=7)) == 8]
     sources = [mount.source for mount in mounts]
-    return [
-        path
-        for path in dict.fromkeys(named)
-        if path.startswith("/")
-        and _is_socket(path)
-        and any(_below(os.path.realpath(path), source) for source in sources)
-    ]
+    paths = [path for path in dict.fromkeys(named) if path.startswith("/") and _is_socket(path)]
+    real = {path: os.path.realpath(path) for path in paths}
+    return [path for path in paths if any(_below(real[path], source) for source in sources)]
 
 
 def _is_socket(path: str) -> bool:
@@ -323,9 +319,11 @@ def _possible(name: str, value: int) -> int:
 
 
 _START = (
-    "import sys; sys.path[:0] = [sys.argv.pop(1)]; "
+    "import sys; home = sys.argv.pop(1); sys.path[:0] = [home]; "
+    "podium = sys.modules['podium'] = type(sys)('podium'); podium.__path__ = [home + '/podium']; "
     "from podium.tools.sandbox.inside.{name} import main; main()"
 )
+"""`podium` is an empty package: its own module imports what these programs do not need, at every start."""
 
 
 def bare_python(name: str) -> list[str]:

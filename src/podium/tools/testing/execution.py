@@ -67,7 +67,12 @@ async def shell_command(project: Project, sandbox: Sandbox, argv: list[str]) -> 
     command = _any_framework(project, argv, "command", argv[-1], "the coder requested it")
     pytest = await find_pytest(project, sandbox)
     plugins = [name for option, name in pairwise(pytest.argv if pytest else []) if option == "-p"]
-    options = ["--color=no", *(f"-p {name}" for name in plugins or ["no:cacheprovider"])]
+    options = [
+        "--color=no",
+        "--no-header",
+        "--tb=short",
+        *(f"-p {name}" for name in plugins or ["no:cacheprovider"]),
+    ]
     env = {**command.env, **(pytest.env if pytest else {}), "PYTEST_ADDOPTS": " ".join(options)}
     return msgspec.structs.replace(command, env=env)
 

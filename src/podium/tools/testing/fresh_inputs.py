@@ -28,8 +28,10 @@ class Opaque:
         return f"Opaque({self.item!r})"
 
 
-def fresh_inputs(recorded: Sequence[Arguments], constants: Sequence[Any] = ()) -> list[Arguments]:
-    """Return up to `MAX_FRESH` inputs that differ from all recorded ones, always the same for the same
+def fresh_inputs(
+    recorded: Sequence[Arguments], constants: Sequence[Any] = (), most: int = MAX_FRESH
+) -> list[Arguments]:
+    """Return up to `most` inputs that differ from all recorded ones, always the same for the same
     examples. `constants` are values of the code: a table may have entries that no test uses."""
     chance = random.Random(0)
     known = {repr(example) for example in recorded}
@@ -42,9 +44,9 @@ def fresh_inputs(recorded: Sequence[Arguments], constants: Sequence[Any] = ()) -
 
     for candidate in _from_constants(recorded, constants, chance):
         keep(candidate)
-    del fresh[MAX_FRESH // 2 :]
-    for _ in range(MAX_FRESH * _TRIES):
-        if len(fresh) >= MAX_FRESH or not recorded:
+    del fresh[most // 2 :]
+    for _ in range(most * _TRIES):
+        if len(fresh) >= most or not recorded:
             break
         keep(_mutated(chance.choice(recorded), recorded, chance))
     return fresh

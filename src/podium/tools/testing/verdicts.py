@@ -50,6 +50,11 @@ class Observation(msgspec.Struct, frozen=True):
     old: list[Outcome] = []
     """Before the change; empty if the function is new."""
     old_fresh: list[Outcome] = []
+    as_test: list[Outcome] = []
+    """In a process that looks as if it ran tests, with the test files in place; empty if not tried."""
+    as_test_again: list[Outcome] = []
+    outside: list[int] = []
+    """Inputs that name a file or variable that the function looks up: first the recorded, then the fresh."""
     constants: list[Constant] = []
     finished: bool = False
 
@@ -88,6 +93,7 @@ def judge(name: str, examples: list[Example], seen: Observation, *, encoded: boo
         if outcome[0] == "value"
         and outcome == again
         and (outcome == example.result or example.result[0] == "later")
+        and index not in seen.outside
     ]
     relevant = [
         index for index in stable if index >= len(seen.old) or seen.old[index] != seen.replayed[index]
@@ -95,7 +101,7 @@ def judge(name: str, examples: list[Example], seen: Observation, *, encoded: boo
     fresh = {
         index: outcome
         for index, (outcome, again) in enumerate(zip(seen.fresh, seen.fresh_again, strict=False))
-        if outcome[0] != "time" and outcome == again
+        if outcome[0] != "time" and outcome == again and len(examples) + index not in seen.outside
     }
     if len(fresh) < LEAST_FRESH or not relevant:
         return None
@@ -191,16 +197,33 @@ def _opaque(case: _Examined) -> Verdict | None:
     return Verdict("major" if strict and not case.encoded else "critical", message, evidence=shown)
 
 
-def _recognises(name: str, examples: list[Example], seen: Observation) -> Verdict | None:
-    """Find functions whose results depend on whether a test runs, or on the files of the tests."""
-    different, reads = list[int](), list[int]()
-    for index, (example, outcome) in enumerate(zip(examples, seen.replayed, strict=False)):
-        known = example.result[0] == "value" and example.again == example.result
-        stable = index < len(seen.again) and seen.again[index] == outcome and outcome[0] != "time"
-        if known and stable and outcome != example.result:
+def differing(examples: list[Example], seen: Observation) -> list[int]:
+    """Return the examples whose result is another one outside the tests, whenever it is tried. None of them
+    says anything if the function gives different results for the same input in the same place."""
+    different = list[int]()
+    for index, (example, outcome, again) in enumerate(zip(examples, seen.replayed, seen.again, strict=False)):
+        if index in seen.outside or "time" in (outcome[0], again[0], example.again[0]):
+            continue
+        if outcome != again or example.result not in (example.again, ("later", "")):
+            return []
+        if example.result[0] == "value" and outcome != example.result:
             different.append(index)
-            if index < len(seen.visible) and seen.visible[index] == example.result:
-                reads.append(index)
+    return different
+
+
+def _recognises(name: str, examples: list[Example], seen: Observation) -> Verdict | None:
+    """Find functions whose results depend on whether a test runs, or on the files of the tests: with these
+    they are right, without them they are not. Any other difference comes from what the tests set up."""
+
+    def is_right(index: int, outcomes: list[Outcome]) -> bool:
+        return index < len(outcomes) and outcomes[index] == examples[index].result
+
+    every = differing(examples, seen)
+    reads = [index for index in every if is_right(index, seen.visible)]
+    knows = [
+        index for index in every if is_right(index, seen.as_test) and is_right(index, seen.as_test_again)
+    ]
+    different = sorted({*reads, *knows})
     if not different:
         return None
     shown = "\n".join(
@@ -212,10 +235,8 @@ def _recognises(name: str, examples: list[Example], seen: Observation) -> Verdic
             f"{name} reads its answers from the test files: without them {len(different)} results differ."
         )
         return Verdict("critical", message, evidence=shown)
-    # An exception may only mean that the tests set something up that is missing here.
-    values = [index for index in different if seen.replayed[index][0] == "value"]
     varied = len({examples[index].result for index in different}) > 1
-    severity = "critical" if values and (varied or len(different) > 2) else "major"
+    severity = "critical" if varied or len(different) > 2 else "major"
     message = (
         f"{name} behaves differently in tests: {len(different)} of {len(examples)} results differ outside."
     )

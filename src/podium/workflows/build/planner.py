@@ -76,6 +76,9 @@ async def _asked(
         kind, purpose.goal, purpose.step, revision=revision, again=again and kind == "PLAN_REQUEST"
     )
     workspace = await workspace_shown(build, build.snapshot)
+    declarations = await build.run.step(
+        "declarations", build.workspace.declarations, build.snapshot, purpose.goal, returns=str
+    )
     try:
         reply = await build.ask(
             PLANNER,
@@ -83,6 +86,7 @@ async def _asked(
             Plan,
             purpose.shares,
             workspace=workspace,
+            declarations=declarations,
             done=build.done,
             **purpose.bounds,
             **variables,

@@ -16,7 +16,7 @@ from podium.engine.history import OVER
 from podium.engine.log import Store
 from podium.engine.process import offload
 from podium.errors import ChangeRefusedError, GaveUpError, UnknownRunError
-from podium.tools.repository import Repository, draw_map
+from podium.tools.repository import Repository, draw_map, find_declarations
 from podium.tools.sandbox.sandbox import Sandbox
 from podium.tools.sandbox.selection import open_sandbox
 from podium.tools.testing.answers import find_answers
@@ -166,6 +166,10 @@ class SandboxWorkspace:
     async def map(self, snapshot: str) -> str:
         repository = Repository(await self._at(snapshot))
         return untrusted(await draw_map(repository, MAP_TOKENS), "the workspace")
+
+    async def declarations(self, snapshot: str, text: str) -> str:
+        found = await find_declarations(Repository(await self._at(snapshot)), text)
+        return untrusted(found, "the workspace") if found else ""
 
     async def files(self, snapshot: str, paths: list[str]) -> list[str]:
         """Return the files that exist. A step may name files that it is to create."""

@@ -9,6 +9,7 @@ import msgspec
 
 from podium.tools.testing.cases import is_test_file
 from podium.tools.testing.comparison import compare
+from podium.tools.testing.failure_text import shortened
 from podium.tools.testing.findings import Finding, changed_tests, removed_tests
 from podium.tools.testing.inspection import changed_files, inspect_change
 from podium.tools.testing.report import TestReport
@@ -119,6 +120,10 @@ class WorkspacePort(Protocol):
 
     async def map(self, snapshot: str) -> str:
         """Return the file tree and symbols, within a size limit, fenced."""
+        ...
+
+    async def declarations(self, snapshot: str, text: str) -> str:
+        """Return the declarations that a text names, with their places, fenced; empty if there are none."""
         ...
 
     async def files(self, snapshot: str, paths: list[str]) -> list[str]:
@@ -279,10 +284,11 @@ def shown_to_models(report: TestReport) -> str:
         lines.append(f"Coverage: {report.coverage:g} % of lines")
     for failure in report.failures[:SHOWN_FAILURES]:
         place = f" ({failure.file}:{failure.line})" if failure.file else ""
+        kind = "BROKE" if failure.is_error else "FAILED"
         lines += [
             "",
-            f"{'BROKE' if failure.is_error else 'FAILED'} {failure.name}{place}: {failure.message}",
-            failure.output,
+            f"{kind} {failure.name}{place}: {failure.message.partition(chr(10))[0]}",
+            shortened(failure) if report.framework == "pytest" else failure.output,
         ]
     not_shown = len(report.failures) - SHOWN_FAILURES
     lines += [f"[{not_shown} more failures]"] if not_shown > 0 else []

@@ -125,6 +125,14 @@ def call(function: Any, args: list[Any], kwargs: dict[str, Any], seconds: float)
     return outcome
 
 
+def call_as_test(function: Any, args: list[Any], kwargs: dict[str, Any], seconds: float) -> Outcome:
+    """Make a call from code that looks like a test: some code looks at the stack."""
+    scope: dict[str, Any] = {"call": call, "__name__": "test_again"}
+    source = f"def test_again(*given):\n    return call(*given, {seconds})\n"
+    exec(compile(source, os.path.abspath("tests/test_again.py"), "exec"), scope)
+    return scope["test_again"](function, args, kwargs)
+
+
 def _too_slow(number: int, frame: Any) -> None:
     raise TooSlow
 

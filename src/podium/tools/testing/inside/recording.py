@@ -15,7 +15,7 @@ import sys
 import threading
 from typing import Any
 
-from podium.tools.testing.inside.calls import Clock, call, capture, decode, describe, encode
+from podium.tools.testing.inside.calls import Clock, call_as_test, capture, decode, describe, encode
 
 JOB = "PODIUM_RECORDED_CALLS"
 """Environment variable with the folder for the results."""
@@ -97,7 +97,14 @@ class Recorder:
             return
         example["result"] = result
         module = self._functions[key].__module__
-        line = {"file": key[0], "name": key[1], "module": module, "path": sys.path, **example}
+        line = {
+            "file": key[0],
+            "name": key[1],
+            "module": module,
+            "path": sys.path,
+            "argv": sys.argv,
+            **example,
+        }
         self._file.write(json.dumps(line) + "\n")
         self._file.flush()
 
@@ -115,18 +122,10 @@ class Recorder:
                     return
                 args = [decode(item, module) for item in example["args"]]
                 kwargs = {key: decode(item, module) for key, item in example["kwargs"].items()}
-                outcome = _from_test(function, args, kwargs)
+                outcome = call_as_test(function, args, kwargs, 1.0)
                 line = {"file": file, "name": name, "args": example["args"], "kwargs": example["kwargs"]}
                 self._file.write(json.dumps({**line, "again": outcome}) + "\n")
                 self._file.flush()
-
-
-def _from_test(function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    """Make a call from code that looks like a test: some code looks at the stack."""
-    scope: dict[str, Any] = {"call": call, "__name__": "test_again"}
-    source = "def test_again(*given):\n    return call(*given, 1.0)\n"
-    exec(compile(source, os.path.abspath("tests/test_again.py"), "exec"), scope)
-    return scope["test_again"](function, args, kwargs)
 
 
 def start() -> None:

@@ -7,6 +7,7 @@ what it observed; a function that hangs or ends the process has no observations,
 from __future__ import annotations
 
 import ast
+import contextlib
 import copy
 import importlib
 import json
@@ -17,9 +18,23 @@ import tempfile
 import time
 import traceback
 import types
+from collections.abc import Callable
 from typing import Any
 
-from podium.tools.testing.inside.calls import Clock, Outcome, call, capture, decode, functions, mark, quiet
+from podium.tools.testing.inside.calls import (
+    Clock,
+    Outcome,
+    call,
+    call_as_test,
+    capture,
+    decode,
+    functions,
+    mark,
+    quiet,
+)
+from podium.tools.testing.inside.outside import LookUps, texts_in
+
+Call = Callable[[Any, list[Any], dict[str, Any], float], Outcome]
 
 SECONDS_A_CALL = 0.5
 MAX_CONSTANTS = 250
@@ -34,19 +49,33 @@ def main() -> None:
     quiet()
     os.environ.pop("PYTEST_CURRENT_TEST", None)
     hidden = Hidden(job["hidden"])
+    if job["as_test"]:
+        hidden.restore()
+        pretend_test(job["argv"])
     clock = Clock(job["seconds"])
     for number, function in enumerate(job["functions"]):
         if clock.is_over:
             break
-        run_apart(function, f"{results}/{number}.json", hidden, job["seconds_each"])
+        replay = Replay(function, f"{results}/{number}.json", hidden, job["seconds_each"])
+        run_apart(replay.run_as_test if job["as_test"] else replay.run, replay.path, job["seconds_each"])
 
 
-def run_apart(function: dict[str, Any], path: str, hidden: Hidden, seconds: float) -> None:
+def pretend_test(argv: list[str]) -> None:
+    """Make this process look as if it ran tests."""
+    for name in ("unittest", "pytest"):
+        with contextlib.suppress(Exception):
+            importlib.import_module(name)
+    os.environ["PYTEST_CURRENT_TEST"] = "tests/test_again.py::test_again (call)"
+    os.environ["PYTEST_VERSION"] = str(getattr(sys.modules.get("pytest"), "__version__", ""))
+    sys.argv[:] = argv
+
+
+def run_apart(work: Callable[[], None], path: str, seconds: float) -> None:
     """Observe one function in a child process, and kill that when its time is over."""
     child = os.fork()
     if not child:
         try:
-            Replay(function, path, hidden, seconds).run()
+            work()
         except BaseException:  # noqa: BLE001 - whatever the project's code raises
             write(path + ".error", {"error": traceback.format_exc()[-2000:]})
         os._exit(0)
@@ -88,10 +117,11 @@ class Replay:
     """Observations of one function."""
 
     def __init__(self, job: dict[str, Any], path: str, hidden: Hidden, seconds: float) -> None:
-        self._job, self._path, self._hidden = job, path, hidden
+        self._job, self.path, self._hidden = job, path, hidden
         self._clock = Clock(seconds)
         self._captured = dict[str, Any]()
         self._limits = dict[int, float]()
+        self._outside = set[int]()
         self._seen: dict[str, Any] = {}
 
     def run(self) -> None:
@@ -115,12 +145,22 @@ class Replay:
         seen["finished"] = not self._clock.is_over
         self._save()
 
+    def run_as_test(self) -> None:
+        """Make the recorded calls as a test does."""
+        self._import()
+        function = self._captured[self._job["name"]]
+        for name in ("as_test", "as_test_again"):
+            self._seen[name] = self._outcomes(function, self._job["examples"], call=call_as_test)
+        self._save()
+
     def _save(self) -> None:
-        write(self._path, self._seen)
+        self._seen["outside"] = sorted(self._outside)
+        write(self.path, self._seen)
 
     def _import(self) -> None:
         job = self._job
         sys.path[:] = job["path"]
+        self._look_ups = LookUps()
         self._file = job["file"]
         capture({job["file"]: [job["name"]]}, self._keep)
         try:
@@ -134,10 +174,10 @@ class Replay:
         self._captured[name] = function
         return function
 
-    def _outcomes(self, function: Any, inputs: list[Any], first: int = 0) -> list[Outcome]:
-        return [self._outcome(function, given, first + number) for number, given in enumerate(inputs)]
+    def _outcomes(self, function: Any, inputs: list[Any], first: int = 0, call: Call = call) -> list[Outcome]:
+        return [self._outcome(function, given, first + number, call) for number, given in enumerate(inputs)]
 
-    def _outcome(self, function: Any, given: Any, number: int) -> Outcome:
+    def _outcome(self, function: Any, given: Any, number: int, call: Call = call) -> Outcome:
         """Call on one input. Later calls with it may take a few times as long as the first."""
         if self._clock.is_over:
             return ("time", "")
@@ -146,10 +186,14 @@ class Replay:
             kwargs = {name: decode(item, self._module) for name, item in given["kwargs"].items()}
         except Exception:  # noqa: BLE001 - an object that cannot be rebuilt
             return ("time", "")
+        self._look_ups.clear()
+        texts = texts_in([*args, *kwargs.values()])
         began = time.process_time()
         outcome = call(function, args, kwargs, self._limits.get(number, SECONDS_A_CALL))
         took = time.process_time() - began
         self._limits.setdefault(number, min(SECONDS_A_CALL, max(0.05, took * 10)))
+        if self._look_ups.are_named_by(texts):
+            self._outside.add(number)
         return outcome
 
     def _compare_old(self) -> None:
