@@ -22,8 +22,12 @@ def test_a_signal_leaves_the_exit_status_to_the_event_loop(caplog: pytest.LogCap
     """With the watcher that Python 3.12 and later use, which reaps only when the loop runs."""
 
     async def code() -> int:
-        process = await asyncio.create_subprocess_exec("sh", "-c", "exit 3")
-        wait_until_ended(process.pid)  # without the loop
+        process = await asyncio.create_subprocess_exec(
+            "sh", "-c", "read line; exit 3", stdin=asyncio.subprocess.PIPE
+        )
+        assert process.stdin is not None
+        process.stdin.write(b"\n")  # the loop does not run until the process has ended
+        wait_until_ended(process.pid)
         send_signal(process, signal.SIGKILL)
         return await process.wait()
 

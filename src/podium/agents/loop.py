@@ -361,7 +361,7 @@ class AgentLoop:
 
     @property
     def _inputs(self) -> list[Any]:
-        """What the next turn depends on."""
+        """The inputs of the next turn."""
         return [self._conversation.mark, self._must_answer]
 
     def _too_long(self, window: int) -> bool:

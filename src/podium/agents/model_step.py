@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class AgentData(NamedTuple):
-    """What a run computes once per agent."""
+    """Values that a run computes once per agent."""
 
     agent: Agent
     models: list[str]

@@ -1,4 +1,4 @@
-"""What the probes of all languages share: recorded calls, their arguments, observations and findings."""
+"""Common parts of the probes of all languages: recorded calls, arguments, observations and findings."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SECONDS_EACH = 10.0
 
 
 class Literals(NamedTuple):
-    """How a language writes values as text."""
+    """Notation of values as text in a language."""
 
     read: Callable[[str], Any]
     write: Callable[[Any], str]
